@@ -239,21 +239,14 @@ func fit(parts []Content, limit int) {
 	}
 }
 
-// cut is untrusted.Cut with the sentence about the cut counted in. Where even that does not fit, only the head stays.
+// cut is untrusted.Cut, or the head alone where the limit has no room for its sentence.
 func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
-	room := limit
-	for range 3 {
-		t, _ := untrusted.Cut(s, room)
-		over := len(t) - limit
-		if over <= 0 {
-			return t
-		}
-		if room -= over; room <= 0 {
-			break
-		}
+	const dots = 3 // what Head appends
+	if t, _ := untrusted.Cut(s, limit); len(t) <= limit {
+		return t
 	}
-	return untrusted.Head(s, limit)
+	return untrusted.Head(s, max(limit-dots, 0))
 }
