@@ -5,22 +5,38 @@ package secret
 import (
 	"fmt"
 	"log/slog"
+	"unique"
 )
 
 // Redacted is what stands in the place of a secret wherever one is formatted.
 const Redacted = "[redacted]"
 
-// String is a text that no formatting tells. Its zero value is the empty secret.
-type String struct{ v string }
+// String is a text that no formatting tells. Its zero value is the empty secret; two
+// Strings are equal (==) when their texts are.
+type String struct {
+	// A handle and not the text: package fmt calls no methods on unexported fields, so a
+	// struct that holds a String in one is printed by reflection, which then finds a pointer.
+	h unique.Handle[string]
+}
 
 // New wraps v.
-func New(v string) String { return String{v: v} }
+func New(v string) String {
+	if v == "" {
+		return String{}
+	}
+	return String{h: unique.Make(v)}
+}
 
 // Reveal returns the text itself; the only way to it, so that every use can be found by name.
-func (s String) Reveal() string { return s.v }
+func (s String) Reveal() string {
+	if s.IsEmpty() {
+		return ""
+	}
+	return s.h.Value()
+}
 
 // IsEmpty reports whether there is no text.
-func (s String) IsEmpty() bool { return s.v == "" }
+func (s String) IsEmpty() bool { return s == String{} }
 
 // Format writes [redacted] for every verb.
 func (s String) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(Redacted)) }

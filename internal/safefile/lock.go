@@ -1,0 +1,42 @@
+package safefile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// lockPoll is how often a taken lock is tried again: writers hold it for milliseconds.
+const lockPoll = 5 * time.Millisecond
+
+// lockPerm is the mode of a new lock file, which is empty.
+const lockPerm = 0o600
+
+// Lock takes the cross-process lock file at path (made when missing) and returns its release.
+// It waits until ctx ends. The lock also excludes other holders in this process, and ends with the
+// process. The file stays after the release, because removing it would let two holders in.
+func Lock(ctx context.Context, path string) (release func() error, err error) {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, notRegular(path, info.Mode())
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	l := flock.New(path, flock.SetPermissions(lockPerm))
+	got, err := l.TryLockContext(ctx, lockPoll)
+	if err != nil {
+		_ = l.Close()
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("wait for the lock %s: %w", path, context.Cause(ctx))
+		}
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	if !got {
+		return nil, fmt.Errorf("lock %s: it is taken", path)
+	}
+	return l.Unlock, nil
+}
