@@ -11,10 +11,21 @@ import (
 type Decision int
 
 const (
-	Deny Decision = iota
-	Ask
-	Allow
+	Deny  Decision = iota // the call is refused
+	Ask                   // a person decides
+	Allow                 // the call goes on
 )
+
+// String returns the word that settings use.
+func (d Decision) String() string {
+	switch d {
+	case Allow:
+		return "allow"
+	case Ask:
+		return "ask"
+	}
+	return "deny"
+}
 
 // Rules are name patterns ("mcp__github__*", "bash"; * matches any run of characters). Deny wins over
 // Ask, Ask over Allow; a name that no pattern matches gets the given default.
@@ -22,11 +33,21 @@ type Rules struct {
 	Allow, Ask, Deny []string
 }
 
-// Decide returns what the rules say of a tool; byDefault is for a name that no rule matches.
-func (r Rules) Decide(name string, byDefault Decision) Decision { panic("to be built") }
-
-// Match reports whether a pattern matches a tool name.
-func Match(pattern, name string) bool { panic("to be built") }
+// Decide returns what the rules say of a tool; byDefault is for a name that no rule matches. Anything but Ask
+// and Allow as the default counts as Deny.
+func (r Rules) Decide(name string, byDefault Decision) Decision {
+	switch {
+	case anyMatch(r.Deny, name):
+		return Deny
+	case anyMatch(r.Ask, name):
+		return Ask
+	case anyMatch(r.Allow, name):
+		return Allow
+	case byDefault == Ask || byDefault == Allow:
+		return byDefault
+	}
+	return Deny
+}
 
 // Question is what a person is asked; every word shown around it is ours.
 type Question struct {
