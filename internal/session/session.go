@@ -1,9 +1,14 @@
 // Package session keeps the history of a conversation on disk: append-only JSONL, one event a line,
 // safe against a crash in the middle of a write and against two processes.
+//
+// A file is $MC_HOME/sessions/<id>.jsonl. Every Append is one write of one line, so that the death of the process loses
+// no line that was acknowledged and tears at most the last one, which Open cuts off. Death of the machine can lose what
+// came after the last sync: the file is synced at messages, at most once a second, and at Close. While a session is open
+// its file is locked.
 package session
 
 import (
-	"context"
+	"errors"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -51,40 +56,32 @@ type Info struct {
 	Messages int       `json:"messages"`
 }
 
-// Store is the folder of sessions ($MC_HOME/sessions).
-type Store struct{ dir string }
+// line is an entry as it stands in a file. Count, the number of messages up to and with this line, comes first, so that
+// a list learns the length of a session from its last line alone.
+type line struct {
+	Count int `json:"n"`
+	Entry
+}
 
-// NewStore uses dir, which is made on the first write (0700; files 0600).
-func NewStore(dir string) *Store { return &Store{dir: dir} }
+const (
+	// formatVersion is in the header. It changes only when older programs could not read the lines any more; new kinds and
+	// fields do not change it.
+	formatVersion = 1
+	// maxLineBytes bounds one line: larger entries are cut to fit, longer lines are left out when reading. It is the
+	// size of the largest message that a server can send.
+	maxLineBytes = 16 << 20
+	// maxFileBytes bounds what Open reads into memory: far beyond what any model's context takes.
+	maxFileBytes = 512 << 20
+	// maxScanned is the number of files, newest first, that List and Latest look into, so that both stay quick in a folder
+	// of many years.
+	maxScanned = 5000
+	// syncEvery is the shortest time between two syncs.
+	syncEvery = time.Second
+)
 
-// Create starts a new session for a working folder. Nothing is written until the first Append.
-func (s *Store) Create(dir string) (*Session, error) { panic("to be built") }
-
-// Open opens a stored session for appending and holds it: a second process gets an error that says so.
-// A torn last line is cut off. id may be a unique prefix.
-func (s *Store) Open(ctx context.Context, id string) (*Session, error) { panic("to be built") }
-
-// Latest returns the id of the newest session of a working folder; "" when there is none.
-func (s *Store) Latest(dir string) (string, error) { panic("to be built") }
-
-// List returns stored sessions, newest first; dir "" means of every folder. Unreadable files are left out.
-func (s *Store) List(dir string) ([]Info, error) { panic("to be built") }
-
-// Session is one open history. Its methods may be called concurrently.
-type Session struct{}
-
-// ID returns the session's id.
-func (s *Session) ID() string { panic("to be built") }
-
-// Append writes one entry as one line and returns after the write; Time is set when zero.
-func (s *Session) Append(e Entry) error { panic("to be built") }
-
-// Entries returns what the file held when it was opened.
-func (s *Session) Entries() []Entry { panic("to be built") }
-
-// Close releases the file.
-func (s *Session) Close() error { panic("to be built") }
-
-// Messages rebuilds the conversation from entries: orphaned tool calls get an interrupted result, orphaned
-// results are dropped, so that every provider accepts it.
-func Messages(entries []Entry) []provider.Message { panic("to be built") }
+var (
+	// ErrNotFound is wrapped when no stored session has the given id or prefix.
+	ErrNotFound = errors.New("no such session")
+	// ErrInUse is wrapped when another process, or another conversation of this one, holds the session.
+	ErrInUse = errors.New("the session is in use")
+)
