@@ -19,7 +19,7 @@ const (
 	EventThinking  EventKind = "thinking"   // delta of a thought
 	EventAnswer    EventKind = "answer"     // one complete text block of the answer (what the deltas add up to)
 	EventRetry     EventKind = "retry"      // Text: why; deltas since the last answer, call or turn start are void
-	EventCall      EventKind = "call"       // a call was asked for and validated, not yet decided: Call
+	EventCall      EventKind = "call"       // a call was asked for, not yet decided: Call; every call has this and a result
 	EventAsk       EventKind = "ask"        // a person is being asked about Call
 	EventRunning   EventKind = "running"    // Call runs
 	EventResult    EventKind = "result"     // Call ended: Text, IsError, Took, Diff
@@ -52,7 +52,8 @@ type Event struct {
 	Diff    string
 	Usage   provider.Usage
 	Stop    StopReason
-	Hint    string // the cure beside an error
+	Err     string // one sentence: why the turn failed
+	Hint    string // the cure beside Err
 }
 
 // StopReason is why a turn ended.
