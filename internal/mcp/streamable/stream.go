@@ -1,0 +1,282 @@
+package streamable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"magi-code/internal/mcp/endpoint"
+	"magi-code/internal/mcp/jsonrpc"
+)
+
+const (
+	linger    = 5 * time.Millisecond // for the regular end of a stream, so that the next call finds its connection free
+	tailWait  = time.Second          // for what a server still says after the response
+	tailBytes = 1 << 20
+
+	defaultRetry   = time.Second           // before a stream is opened again, unless the server said how long
+	minRetry       = 20 * time.Millisecond // "retry: 0" must not become a storm
+	maxResumes     = 200                   // of one call in a row that brought no message
+	maxResumeFails = 5                     // of one call in a row that were refused
+	maxBackoff     = time.Minute           // between attempts to listen again
+	longLife       = 30 * time.Second      // a GET stream that lived so long was no failure
+)
+
+// source bounds what a stream may still bring once its purpose is fulfilled.
+type source struct {
+	r    io.Reader
+	left atomic.Int64
+}
+
+func newSource(r io.Reader) *source {
+	s := &source{r: r}
+	s.left.Store(math.MaxInt64)
+	return s
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	left := s.left.Load()
+	if left <= 0 {
+		return 0, io.EOF
+	}
+	n, err := s.r.Read(p[:min(int64(len(p)), left)])
+	s.left.Add(-int64(n))
+	return n, err
+}
+
+type outcome struct {
+	response jsonrpc.Response
+	err      error
+}
+
+// await reads the stream that answers a POST until the response. The stream is read to its end by a goroutine of the
+// transport: so the caller need not wait for the end, and the connection can still be used again.
+func (t *Transport) await(ctx context.Context, x *exchange, resp *http.Response, id jsonrpc.ID) (jsonrpc.Response, error) {
+	got, over := make(chan outcome, 1), make(chan struct{})
+	started := t.spawn(func() {
+		defer close(over)
+		defer x.end()
+		t.readAnswer(x, resp, id, got)
+	})
+	if !started {
+		defer x.end()
+		_ = resp.Body.Close()
+		return jsonrpc.Response{}, t.failed(ctx, x, t.Err())
+	}
+	out := <-got // readAnswer always gives one; it ends with ctx and with the connection
+	if out.err != nil {
+		return jsonrpc.Response{}, t.failed(ctx, x, out.err)
+	}
+	timer := time.NewTimer(linger)
+	defer timer.Stop()
+	select {
+	case <-over:
+	case <-timer.C:
+	}
+	return out.response, nil
+}
+
+// readAnswer gives one outcome. It resumes the stream when it ends too early and carried event ids.
+func (t *Transport) readAnswer(x *exchange, resp *http.Response, id jsonrpc.ID, got chan<- outcome) {
+	p := &progress{}
+	for {
+		err := t.consume(x, resp.Body, p, id, got)
+		_ = resp.Body.Close()
+		if p.answered {
+			return
+		}
+		if err != nil {
+			got <- outcome{err: err}
+			return
+		}
+		if resp, err = t.resume(x, p); err != nil {
+			got <- outcome{err: err}
+			return
+		}
+	}
+}
+
+// progress is what is known of a stream across its interruptions.
+type progress struct {
+	lastID   string
+	retry    time.Duration // 0: the server did not say
+	messages int           // in this life of the stream
+	resumes  int           // in a row without a message
+	answered bool
+}
+
+func (p *progress) wait() time.Duration {
+	if p.retry == 0 {
+		return defaultRetry
+	}
+	return p.retry
+}
+
+// consume reads events until the stream ends (nil), or something fails for good. After the response it goes on for a
+// bounded time, for what the server still has to say and for the sake of the connection. Without an id every response is
+// ignored.
+func (t *Transport) consume(x *exchange, body io.Reader, p *progress, id jsonrpc.ID, got chan<- outcome) error {
+	src := newSource(body)
+	s := newReader(src)
+	s.lastID, s.pendingID = p.lastID, p.lastID
+	p.messages = 0
+	for {
+		e, err := s.next()
+		p.lastID = s.lastID
+		if s.retry >= 0 {
+			p.retry = max(s.retry, minRetry)
+		}
+		if err != nil {
+			if errors.Is(err, errEventTooLarge) {
+				return &Error{Text: errEventTooLarge.Error()}
+			}
+			return nil
+		}
+		if len(e.data) == 0 {
+			continue
+		}
+		messages, bad := t.decode(e.data, id)
+		if bad != nil && !p.answered && !e.tail {
+			return bad
+		}
+		for _, m := range messages {
+			p.messages++
+			switch {
+			case m.Request != nil && !e.tail:
+				t.handle(*m.Request)
+			case m.Response != nil && len(id) > 0 && !p.answered && answers(*m.Response, id):
+				p.answered = true
+				src.left.Store(tailBytes)
+				x.detach()
+				timer := time.AfterFunc(tailWait, func() { x.cancel(nil) })
+				defer timer.Stop()
+				got <- outcome{response: *m.Response}
+			}
+		}
+	}
+}
+
+// resume opens the stream again from where it broke.
+func (t *Transport) resume(x *exchange, p *progress) (*http.Response, error) {
+	if p.lastID == "" {
+		return nil, &Error{Text: "the stream ended before the response"}
+	}
+	if p.messages > 0 {
+		p.resumes = 0
+	}
+	for fails := 0; fails < maxResumeFails; {
+		if p.resumes++; p.resumes > maxResumes {
+			break
+		}
+		if err := t.pause(x.ctx, p.wait()); err != nil {
+			return nil, err
+		}
+		resp, _, err := t.send(x.ctx, http.MethodGet, "", nil, p.lastID)
+		if x.ctx.Err() != nil {
+			if err == nil {
+				_ = resp.Body.Close()
+			}
+			return nil, context.Cause(x.ctx)
+		}
+		if err == nil && resp.StatusCode == http.StatusOK && endpoint.Media(resp.Header) == "text/event-stream" {
+			return resp, nil
+		}
+		fails++
+		if err != nil {
+			continue
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode < 500 && resp.StatusCode != http.StatusTooManyRequests {
+			return nil, &Error{Status: resp.StatusCode, Text: fmt.Sprintf("the stream ended before the response, and the server does not resume it (HTTP %d)", resp.StatusCode)}
+		}
+	}
+	return nil, &Error{Text: "the stream ended before the response, and could not be resumed"}
+}
+
+// drain reads the body that nobody needs, for the sake of the connection, within bounds.
+func (t *Transport) drain(x *exchange, resp *http.Response) {
+	x.detach()
+	timer := time.AfterFunc(tailWait, func() { x.cancel(nil) })
+	started := t.spawn(func() {
+		defer x.end()
+		defer timer.Stop()
+		defer resp.Body.Close()
+		if endpoint.Media(resp.Header) == "text/event-stream" {
+			src := newSource(resp.Body)
+			src.left.Store(tailBytes)
+			_ = t.consume(x, src, &progress{}, nil, nil)
+			return
+		}
+		_, _ = io.CopyN(io.Discard, resp.Body, errorBodyRead)
+	})
+	if !started {
+		timer.Stop()
+		_ = resp.Body.Close()
+		x.end()
+	}
+}
+
+// startListening opens the optional GET stream, once, without anybody waiting for it.
+func (t *Transport) startListening() {
+	t.mu.Lock()
+	again := t.listening
+	t.listening = true
+	t.mu.Unlock()
+	if !again {
+		t.spawn(t.listen)
+	}
+}
+
+// listen keeps the GET stream open. Any first answer but a stream means that the server has none: nothing is tried again,
+// and a 401 leads to no login.
+func (t *Transport) listen() {
+	x := &exchange{detach: func() bool { return true }}
+	x.ctx, x.cancel = context.WithCancelCause(t.ctx)
+	defer x.end()
+	p := &progress{}
+	had, backoff := false, time.Duration(0)
+	for t.ctx.Err() == nil {
+		resp, _, err := t.send(x.ctx, http.MethodGet, "", nil, p.lastID)
+		switch {
+		case err != nil:
+			var ours *Error
+			if errors.As(err, &ours) {
+				return // no token: the next call says so
+			}
+		case resp.StatusCode == http.StatusOK && endpoint.Media(resp.Header) == "text/event-stream":
+			had = true
+			if t.hear(x, resp, p) {
+				backoff = 0
+			}
+		default:
+			_ = resp.Body.Close()
+			session := resp.Request.Header.Get(sessionHeader) != ""
+			if had && resp.StatusCode == http.StatusNotFound && session {
+				t.loseSession()
+				return
+			}
+			if !had || resp.StatusCode < 500 && resp.StatusCode != http.StatusTooManyRequests {
+				return
+			}
+		}
+		backoff = min(max(2*backoff, p.wait()), max(maxBackoff, p.wait()))
+		if t.pause(x.ctx, backoff) != nil {
+			return
+		}
+	}
+}
+
+// hear reads one life of the GET stream and reports whether it was worth having.
+func (t *Transport) hear(x *exchange, resp *http.Response, p *progress) bool {
+	born := time.Now()
+	t.stream.Store(true)
+	defer t.stream.Store(false)
+	defer resp.Body.Close()
+	err := t.consume(x, resp.Body, p, nil, nil)
+	return err == nil && (p.messages > 0 || time.Since(born) >= longLife)
+}
