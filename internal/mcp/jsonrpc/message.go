@@ -50,11 +50,3 @@ type Message struct {
 // Handler gets every request and notification that the peer sends, in order, and must not block; it returns the
 // reply to send, or nil. The transport delivers the reply its own way.
 type Handler func(Request) *Response
-
-// Decode parses one message strictly: exact-case names, no duplicate names at any level, UTF-8 mended
-// by replacement, nothing behind it. It accepts ids that are integers or strings; any other id of a
-// request yields a Request with an ID that UsableID refuses, so that it can be ignored.
-func Decode(b []byte) (Message, error) { panic("to be built") }
-
-// UsableID reports whether an id may be echoed: an integer, or a string of at most 256 bytes.
-func UsableID(id ID) bool { panic("to be built") }
