@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"magi-code/internal/mcp"
+	"magi-code/internal/safefile"
+	"magi-code/internal/tool"
+)
+
+// An approval covers a server's definition, not its tools, which may change under it. So the tools of each server
+// are remembered from run to run, as digests, and a change is announced before the first turn that has them (S29).
+
+// maxKnownTools bounds the file, in bytes.
+const maxKnownTools = 16 << 20
+
+// knownWait bounds the wait for another process that writes the file.
+const knownWait = time.Second
+
+// known maps a server's source and name to its tools' names and digests.
+type known map[string]map[string]string
+
+// announceTools compares the tools of all servers with those of the last run, remembers them, and says what
+// changed. Failing to remember is told, not fatal.
+func (w *workshop) announceTools(ctx context.Context, m *mcp.Manager) []string {
+	now := known{}
+	for _, e := range w.entries {
+		if _, ok := e.Approved(); ok {
+			now[e.Server.Source+"\n"+e.Server.Name] = map[string]string{}
+		}
+	}
+	snapshot, _ := m.Prepare(ctx, mcp.Snapshot{})
+	for _, t := range snapshot.Tools().All() {
+		for _, e := range w.entries {
+			if tools := now[e.Server.Source+"\n"+e.Server.Name]; e.Server.Name == t.Server && tools != nil {
+				tools[t.Remote] = toolDigest(t)
+			}
+		}
+	}
+	notices, err := updateKnown(ctx, filepath.Join(w.home, "known-tools.json"), now)
+	if err != nil {
+		notices = append(notices, fmt.Sprintf("the servers' tools could not be remembered for the next run: %s", err))
+	}
+	return notices
+}
+
+func toolDigest(t tool.Tool) string {
+	h := sha256.New()
+	for _, part := range []string{t.Name, t.Description, string(t.Schema)} {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+func updateKnown(ctx context.Context, path string, now known) (notices []string, err error) {
+	old, err := readKnown(path)
+	if err != nil {
+		return nil, err
+	}
+	changed := false
+	for key, tools := range now {
+		before, seen := old[key]
+		if seen && maps.Equal(before, tools) {
+			continue
+		}
+		changed = true
+		if seen {
+			_, name, _ := strings.Cut(key, "\n")
+			notices = append(notices, changeNotices([]mcp.Change{difference(name, before, tools)})...)
+		}
+	}
+	slices.Sort(notices)
+	if !changed {
+		return notices, nil
+	}
+	wait, cancel := context.WithTimeout(ctx, knownWait)
+	defer cancel()
+	release, err := safefile.Lock(wait, path+".lock")
+	if err != nil {
+		return notices, err
+	}
+	defer release()
+	if old, err = readKnown(path); err != nil {
+		return notices, err
+	}
+	maps.Copy(old, now)
+	b, err := json.Marshal(old, json.Deterministic(true), jsontext.Multiline(true))
+	if err != nil {
+		return notices, err
+	}
+	return notices, safefile.Write(path, b, 0o600)
+}
+
+func difference(server string, before, now map[string]string) mcp.Change {
+	c := mcp.Change{Server: server}
+	for _, n := range slices.Sorted(maps.Keys(now)) {
+		if d, ok := before[n]; !ok {
+			c.Added = append(c.Added, n)
+		} else if d != now[n] {
+			c.Changed = append(c.Changed, n)
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(before)) {
+		if _, ok := now[n]; !ok {
+			c.Removed = append(c.Removed, n)
+		}
+	}
+	return c
+}
+
+// readKnown reads the file; a missing or damaged one knows nothing.
+func readKnown(path string) (known, error) {
+	b, err := safefile.Read(path, maxKnownTools)
+	if errors.Is(err, fs.ErrNotExist) {
+		return known{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	k := known{}
+	if json.Unmarshal(b, &k) != nil {
+		return known{}, nil
+	}
+	return k, nil
+}

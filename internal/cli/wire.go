@@ -1,0 +1,227 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/spf13/cobra"
+
+	"magi-code/internal/agent"
+	"magi-code/internal/builtin"
+	"magi-code/internal/hook"
+	"magi-code/internal/mcp"
+	"magi-code/internal/permission"
+	"magi-code/internal/provider"
+	"magi-code/internal/secret"
+	"magi-code/internal/session"
+	"magi-code/internal/settings"
+	"magi-code/internal/tool"
+	"magi-code/internal/untrusted"
+
+	"path/filepath"
+	"time"
+)
+
+// conversationFlags are those that run, Mission Control and serve have in common.
+type conversationFlags struct {
+	provider, model string
+	allow           []string
+	resume          string
+	cont, noSession bool
+}
+
+func (o *conversationFlags) register(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.provider, "provider", "", "anthropic, openai, offline, or an endpoint of settings.json")
+	f.StringVar(&o.model, "model", "", "the model's name")
+	f.StringArrayVar(&o.allow, "allow", nil, "allow tools by name pattern without asking, e.g. 'mcp__github__*' (repeatable)")
+	f.BoolVar(&o.cont, "continue", false, "go on with the newest session of this folder")
+	f.StringVar(&o.resume, "resume", "", "go on with the session of this id")
+	f.BoolVar(&o.noSession, "no-session", false, "keep no history on disk")
+	c.MarkFlagsMutuallyExclusive("continue", "resume", "no-session")
+}
+
+// workshop is everything a conversation is made of but the servers: settings, provider, gate, hooks, session store.
+type workshop struct {
+	servers
+	settings settings.Settings
+	scrub    *secret.Scrubber
+	provider provider.Provider
+	model    string
+	gate     *agent.Gate
+	hooks    *hook.Runner
+	profiles []agent.Profile
+	store    *session.Store
+	builtin  builtin.Options
+	warnings []string
+}
+
+// workshop reads all configuration and chooses the provider. Nothing is started.
+func (a *app) workshop(o conversationFlags) (*workshop, error) {
+	s, err := a.loadServers()
+	if err != nil {
+		return nil, err
+	}
+	set, ws, err := settings.Load(s.globalSettings(), s.projectSettings())
+	if err != nil {
+		return nil, hinted(exitConfig, err, "")
+	}
+	w := &workshop{servers: s, settings: set, scrub: secret.NewScrubber(), store: session.NewStore(s.sessions())}
+	for _, x := range ws {
+		w.warnings = append(w.warnings, fmt.Sprintf("%s: %s: %s", x.Path, x.Key, x.Text))
+	}
+	for _, p := range o.allow {
+		if err := permission.Valid(p); err != nil {
+			return nil, hinted(exitUsage, usage("--allow %q: %w", p, err), "a pattern is a tool name in which * stands for any characters")
+		}
+	}
+	if w.provider, w.model, err = a.provider(w, o); err != nil {
+		return nil, err
+	}
+	rules := permission.Rules{Allow: append(slices.Clone(set.Allow), o.allow...), Ask: set.Ask, Deny: set.Deny}
+	w.gate = agent.NewGate(rules, func(ctx context.Context, pattern string) error {
+		return allowAlways(ctx, s.globalSettings(), pattern)
+	})
+	var hooks []hook.Hook
+	for _, h := range set.Hooks {
+		hooks = append(hooks, hook.Hook{Event: hook.Event(h.Event), Tools: h.Tools, Command: h.Command, Timeout: time.Duration(h.TimeoutMs) * time.Millisecond, Block: h.OnFailure == "block"})
+	}
+	env := a.childEnviron(set)
+	w.hooks = hook.NewRunner(hooks, s.cwd, env)
+	profiles, pw := agent.LoadProfiles(filepath.Join(s.home, "subagents"))
+	w.profiles, w.warnings = profiles, append(w.warnings, pw...)
+	w.builtin = builtin.Options{
+		Dir: s.cwd, ExtraRoots: set.WorkspaceRoots, Env: env,
+		Protected: []string{s.home, s.projectMCP(), filepath.Dir(s.projectSettings())},
+	}
+	return w, nil
+}
+
+// childEnviron is the environment of bash and hooks: ours without the keys of providers.
+func (a *app) childEnviron(set settings.Settings) []string {
+	keys := []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"}
+	for _, e := range set.Endpoints {
+		keys = append(keys, e.APIKeyEnv)
+	}
+	return slices.DeleteFunc(slices.Clone(a.environ), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(keys, name)
+	})
+}
+
+// allowAlways adds a pattern to permissions.allow of the global settings.
+func allowAlways(ctx context.Context, path, pattern string) error {
+	raw, err := settings.Raw(path, "permissions", "allow")
+	if err != nil {
+		return err
+	}
+	var list []string
+	if raw != nil {
+		if err := json.Unmarshal(raw, &list); err != nil {
+			return fmt.Errorf("permissions.allow in %s is no list of patterns: %w", path, err)
+		}
+	}
+	if slices.Contains(list, pattern) {
+		return nil
+	}
+	value, err := json.Marshal(append(list, pattern))
+	if err != nil {
+		return err
+	}
+	return settings.Patch(ctx, path, []string{"permissions", "allow"}, value)
+}
+
+// startServers opens all approved servers. Any failure is an error for each failed server, after all have ended.
+func (a *app) startServers(ctx context.Context, w *workshop, onStatus func(mcp.Status)) (*mcp.Manager, error) {
+	o := a.managerOptions(w.folders, w.scrub, w.proofs())
+	o.OnStatus = onStatus
+	m, err := mcp.Open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	failures := m.Failures()
+	if len(failures) == 0 && ctx.Err() == nil {
+		return m, nil
+	}
+	closeManager(ctx, m)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	var all []error
+	for _, f := range failures {
+		hint := "magi-code mcp revoke " + f.Server + " disables it"
+		if f.Hint != "" {
+			hint = f.Hint + "; or " + hint
+		}
+		all = append(all, hinted(phaseCode(f.Phase), f, hint))
+	}
+	return nil, errors.Join(all...)
+}
+
+// conversation makes one conversation on the servers. sess may be nil.
+func (w *workshop) conversation(m *mcp.Manager, sess *session.Session, ask permission.Asker, emit func(agent.Event), extra ...tool.Tool) *agent.Conversation {
+	var last mcp.Snapshot
+	return agent.New(agent.Config{
+		Provider: w.provider, Model: w.model, Dir: w.cwd,
+		Tools: func(ctx context.Context) (tool.Set, []string, error) {
+			snapshot, changes := m.Prepare(ctx, last)
+			last = snapshot
+			all := append(snapshot.Tools().All(), builtin.Tools(w.builtin)...)
+			set, err := tool.NewSet(append(all, extra...)...)
+			return set, changeNotices(changes), err
+		},
+		Gate: w.gate, Ask: ask, Hooks: w.hooks, Session: sess,
+		Preview:       func(ctx context.Context, c tool.Call) string { return builtin.Preview(ctx, w.builtin, c) },
+		AlwaysAsk:     func(c tool.Call) bool { return builtin.TouchesProtected(w.builtin, c) },
+		ExcludeDirect: w.settings.ExcludeDirect, ExcludeCodeMode: w.settings.ExcludeCodeMode,
+		Profiles: w.profiles, MaxTurns: w.settings.MaxTurns, ResultLimit: w.settings.ResultLimit,
+		Scrub: w.scrub, Emit: emit,
+	})
+}
+
+// changeNotices says in one line per server how its tools changed.
+func changeNotices(changes []mcp.Change) (out []string) {
+	for _, c := range changes {
+		var parts []string
+		for _, p := range []struct {
+			what  string
+			names []string
+		}{{"added", c.Added}, {"removed", c.Removed}, {"changed", c.Changed}} {
+			if len(p.names) > 0 {
+				parts = append(parts, p.what+" "+strings.Join(p.names, ", "))
+			}
+		}
+		out = append(out, untrusted.Line(fmt.Sprintf("the tools of server %q changed: %s", c.Server, strings.Join(parts, "; "))))
+	}
+	return out
+}
+
+// openSession opens or creates the session that the flags ask for; nil for --no-session.
+func (w *workshop) openSession(ctx context.Context, o conversationFlags) (*session.Session, error) {
+	if o.noSession {
+		return nil, nil
+	}
+	id := o.resume
+	if o.cont {
+		latest, err := w.store.Latest(w.cwd)
+		if err != nil {
+			return nil, err
+		}
+		if latest == "" {
+			return nil, hinted(exitConfig, fmt.Errorf("there is no session of this folder to continue"), "leave --continue out to start one")
+		}
+		id = latest
+	}
+	if id == "" {
+		return w.store.Create(w.cwd)
+	}
+	s, err := w.store.Open(ctx, id)
+	if err != nil {
+		return nil, hinted(exitConfig, err, "")
+	}
+	return s, nil
+}
