@@ -60,7 +60,7 @@ type Conversation struct {
 	mu      sync.Mutex
 	closed  bool
 	left    []leftover // calls that outlived their turn
-	project *string           // what the project's file says, read once
+	project *string    // what the project's file says, read once
 }
 
 // ErrClosed is returned by Send after Close.

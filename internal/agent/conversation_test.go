@@ -343,7 +343,9 @@ func TestScrubbed(t *testing.T) {
 			Diff:    "+" + canary, Structured: jsontext.Value(`{"k":"` + canary + `"}`),
 		}, nil
 	}
-	broken := func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, errors.New("bad " + canary) }
+	broken := func(context.Context, tool.Call) (tool.Result, error) {
+		return tool.Result{}, errors.New("bad " + canary)
+	}
 	described := reader("leak", leak)
 	described.Description = "knows " + canary
 	m := steps(

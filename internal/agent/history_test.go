@@ -14,7 +14,9 @@ func TestRepair(t *testing.T) {
 	result := func(id string) provider.Block { return provider.Block{Kind: provider.ToolResult, CallID: id} }
 	text := func(s string) provider.Block { return provider.Block{Kind: provider.Text, Text: s} }
 	user := func(b ...provider.Block) provider.Message { return provider.Message{Role: provider.User, Blocks: b} }
-	model := func(b ...provider.Block) provider.Message { return provider.Message{Role: provider.Assistant, Blocks: b} }
+	model := func(b ...provider.Block) provider.Message {
+		return provider.Message{Role: provider.Assistant, Blocks: b}
+	}
 	list := func(m ...provider.Message) []provider.Message { return m }
 	whole := list(user(text("a")), model(text("t"), call("1"), call("2")), user(result("1"), result("2")), model(text("b")))
 	for name, c := range map[string]struct{ in, want []provider.Message }{
