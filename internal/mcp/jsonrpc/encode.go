@@ -9,6 +9,9 @@ import (
 
 // AppendRequest appends a request or notification as one line of JSON, without the newline.
 func AppendRequest(b []byte, r Request) ([]byte, error) {
+	if b == nil {
+		b = make([]byte, 0, len(r.ID)+len(r.Method)+len(r.Params)+64) // 64: the names, the marks and a newline
+	}
 	b = append(b, `{"jsonrpc":"2.0"`...)
 	if len(r.ID) > 0 {
 		b = append(append(b, `,"id":`...), r.ID...)
