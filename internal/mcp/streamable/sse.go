@@ -112,9 +112,11 @@ func (s *reader) field(line []byte) error {
 		s.data = append(append(s.data, value...), '\n')
 		s.hasData = true
 	case "event":
-		s.name = string(value)
+		if s.name = "message"; string(value) != s.name { // nearly always equal, and then nothing is allocated
+			s.name = string(value)
+		}
 	case "id":
-		if bytes.IndexByte(value, 0) < 0 && len(value) <= maxEventID {
+		if bytes.IndexByte(value, 0) < 0 && len(value) <= maxEventID && string(value) != s.pendingID {
 			s.pendingID = string(value)
 		}
 	case "retry":
@@ -193,6 +195,10 @@ func (s *reader) readLine() (line []byte, ok bool, err error) {
 // keep appends a piece of a line that goes on, or starts to drop it when it can be no field that counts.
 func (s *reader) keep(piece []byte) error {
 	if s.dropping {
+		return nil
+	}
+	if len(s.line) == 0 && !worthKeeping(s.withoutBOM(piece)) {
+		s.dropping = true
 		return nil
 	}
 	if len(s.line)+len(piece) > s.limit+len("data: ")+len(bom) {
