@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 
+	"magi-code/internal/mcp/definition"
 	"magi-code/internal/mcp/jsonrpc"
 )
 
@@ -22,3 +23,23 @@ type transport interface {
 	// Close ends the connection within bounded time and waits for everything that it started.
 	Close(ctx context.Context) error
 }
+
+// link is a transport with what diagnostics want to know of it; every field is set.
+type link struct {
+	transport
+	ended   <-chan struct{}                   // closed as soon as no further call is possible: with Done, or before it
+	stderr  func() string                     // the tail of stderr, raw
+	skipped func() (count int, sample string) // lines that were no messages, the first of them raw
+	dropped func() int                        // replies that the transport had no room for
+}
+
+// bare is a link about which a transport tells nothing more.
+func bare(t transport) link {
+	return link{
+		transport: t, ended: t.Done(),
+		stderr: func() string { return "" }, skipped: func() (int, string) { return 0, "" }, dropped: func() int { return 0 },
+	}
+}
+
+// dialer opens the transport of a launch. What the server sends by itself goes to h.
+type dialer func(ctx context.Context, l definition.Launch, h jsonrpc.Handler) (link, error)
