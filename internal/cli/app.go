@@ -42,13 +42,18 @@ func (f folders) globalMCP() string       { return filepath.Join(f.home, ".mcp.j
 func (f folders) projectMCP() string      { return filepath.Join(f.cwd, ".mcp.json") }
 func (f folders) sessions() string        { return filepath.Join(f.home, "sessions") }
 
-// folders resolves MC_HOME and the working folder. A relative MC_HOME, or one inside the working folder, is
-// refused: a repository must not bring its own approvals (R-C1, S3).
+// folders are those of the working folder of this process.
 func (a *app) folders() (folders, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return folders{}, hinted(exitConfig, fmt.Errorf("the working folder cannot be read: %w", err), "change to a folder that exists")
 	}
+	return a.foldersOf(cwd)
+}
+
+// foldersOf resolves MC_HOME for a working folder. A relative MC_HOME, or one inside the working folder, is
+// refused: a repository must not bring its own approvals (R-C1, S3).
+func (a *app) foldersOf(cwd string) (folders, error) {
 	byDefault := ""
 	if h, err := os.UserHomeDir(); err == nil {
 		byDefault = filepath.Join(h, ".magi-code")

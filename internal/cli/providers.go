@@ -21,8 +21,8 @@ import (
 
 // The models used when neither a flag nor settings.json names one.
 const (
-	anthropicModel = "claude-sonnet-4-5"
-	openaiModel    = "gpt-5"
+	anthropicModel = "claude-sonnet-5-5"
+	openaiModel    = "gpt-5.5"
 	offlineModel   = "planner"
 )
 

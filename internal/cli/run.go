@@ -57,7 +57,11 @@ func (a *app) run(ctx context.Context, o conversationFlags, args []string, asJSO
 	if err != nil {
 		return err
 	}
-	w, err := a.workshop(o)
+	f, err := a.folders()
+	if err != nil {
+		return err
+	}
+	w, err := a.workshop(f, o)
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,10 @@ func (a *app) loadServers() (servers, error) {
 	if err != nil {
 		return servers{}, err
 	}
+	return loadServers(f)
+}
+
+func loadServers(f folders) (servers, error) {
 	config, err := definition.Load(f.home, f.cwd)
 	if err != nil {
 		return servers{}, err

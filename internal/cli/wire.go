@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
@@ -21,9 +23,6 @@ import (
 	"magi-code/internal/settings"
 	"magi-code/internal/tool"
 	"magi-code/internal/untrusted"
-
-	"path/filepath"
-	"time"
 )
 
 // conversationFlags are those that run, Mission Control and serve have in common.
@@ -61,8 +60,8 @@ type workshop struct {
 }
 
 // workshop reads all configuration and chooses the provider. Nothing is started.
-func (a *app) workshop(o conversationFlags) (*workshop, error) {
-	s, err := a.loadServers()
+func (a *app) workshop(f folders, o conversationFlags) (*workshop, error) {
+	s, err := loadServers(f)
 	if err != nil {
 		return nil, err
 	}
