@@ -1,11 +1,17 @@
 // Package approval holds what the user allowed: the key, the digest, the states, and Check, which yields the
 // only Approved there is.
+//
+// Records live in the global settings.json at capabilities.mcp_approvals[source][name]. The digest in a record is
+// HMAC-SHA-256, under the key of this MC_HOME, over source, name and canonical definition; so it tells nothing of the definition, cannot be made
+// without the key, and changes with every significant change. The key file holds the 32 bytes themselves, nothing else.
 package approval
 
 import (
-	"context"
+	"fmt"
+	"path/filepath"
 
 	"magi-code/internal/mcp/definition"
+	"magi-code/internal/untrusted"
 )
 
 // State is where a definition stands. Its zero value is NeverApproved; only IsApproved runs.
@@ -21,13 +27,33 @@ const (
 )
 
 // String returns "approved", "never approved", "revoked", "definition changed", "renewal required" or "invalid".
-func (s State) String() string { panic("to be built") }
+func (s State) String() string {
+	switch s {
+	case NeverApproved:
+		return "never approved"
+	case IsApproved:
+		return "approved"
+	case Revoked:
+		return "revoked"
+	case Changed:
+		return "definition changed"
+	case RenewalRequired:
+		return "renewal required"
+	}
+	return "invalid"
+}
 
 // Store is the global settings.json and the key file of one MC_HOME.
 type Store struct{ home string }
 
 // NewStore uses $MC_HOME.
 func NewStore(home string) *Store { return &Store{home: home} }
+
+// settingsPath is the file with the records.
+func (s *Store) settingsPath() string { return filepath.Join(s.home, "settings.json") }
+
+// keyPath is the file with the key.
+func (s *Store) keyPath() string { return filepath.Join(s.home, "mcp-approval.key") }
 
 // Entry is a definition with its state.
 type Entry struct {
@@ -43,12 +69,22 @@ type Approved struct{ server definition.Server }
 // Definition returns the very definition that was checked; ok is false for the zero value.
 func (a Approved) Definition() (s definition.Server, ok bool) { return a.server, a.server.Name != "" }
 
-// Check reads settings and key once and returns the state of every definition, in order. It creates no key. An unusable
-// key file (mode, kind, form) is an error; a missing one makes approved entries RenewalRequired.
-func (s *Store) Check(servers []definition.Server) ([]Entry, error) { panic("to be built") }
+// Format writes the definition's name, type and source, for every verb.
+func (a Approved) Format(f fmt.State, verb rune) { a.server.Format(f, verb) }
+
+// Format writes the definition's name, type and source, and the state, for every verb.
+func (e Entry) Format(f fmt.State, verb rune) {
+	e.Server.Format(f, verb)
+	_, _ = f.Write([]byte(": " + e.State.String()))
+}
 
 // Approved returns the proof of an entry that is approved.
-func (e Entry) Approved() (Approved, bool) { panic("to be built") }
+func (e Entry) Approved() (Approved, bool) {
+	if !e.ok || e.State != IsApproved || e.Server.Name == "" {
+		return Approved{}, false
+	}
+	return Approved{server: e.Server}, true
+}
 
 // View is what a person sees before they decide; Approve and Revoke take it back.
 type View struct {
@@ -57,22 +93,10 @@ type View struct {
 	Fingerprint string // 64 lowercase hex: the digest that approval would store
 }
 
-// Review returns the view of a definition, making the key when there is none.
-func (s *Store) Review(ctx context.Context, d definition.Server) (View, error) {
-	panic("to be built")
-}
-
-// Approve stores the approval after reading and parsing the definition's file again, comparing the fingerprint, and
-// expanding and checking it. A changed definition is a *StaleError; nothing is saved on any error.
-func (s *Store) Approve(ctx context.Context, v View, lookup func(string) (string, bool)) error {
-	panic("to be built")
-}
-
-// Revoke stores false for the definition's source and name. It works for definitions that no longer parse or exist.
-func (s *Store) Revoke(ctx context.Context, source, name string) error { panic("to be built") }
-
 // StaleError says that the definition changed after it was shown.
 type StaleError struct{ Server, Source string }
 
 // Error tells what to do.
-func (e *StaleError) Error() string { panic("to be built") }
+func (e *StaleError) Error() string {
+	return untrusted.Line(fmt.Sprintf("server %q: its definition in %s is not the one that was shown; look at it again, then approve it", e.Server, e.Source))
+}

@@ -1,12 +1,23 @@
 // Package definition says what .mcp.json says: strict parsing, structural errors, the redacted view, the
 // canonical encoding that approvals commit to, ${VAR} expansion, and runtime checks.
+//
+// Parsing finds what is structurally wrong in every entry, approved or not, and keeps the text of values as written.
+// Expand, for approved entries only, replaces references and checks what will really be used. A null is never a value
+// here: leave a field out instead. The field enabled is read over; approval alone decides.
 package definition
 
 import (
+	"fmt"
+	"log/slog"
+	"strings"
 	"time"
 
 	"magi-code/internal/secret"
+	"magi-code/internal/untrusted"
 )
+
+// FileName is the name of a definition file in its folder.
+const FileName = ".mcp.json"
 
 // Transport is how a server is reached.
 type Transport string
@@ -24,8 +35,13 @@ const (
 	Project Scope = "project"
 )
 
-// Pair is a name with its unexpanded value.
+// Pair is a name with its unexpanded value. Formatting it tells no value.
 type Pair struct{ Name, Value string }
+
+// Format writes the name alone, for every verb.
+func (p Pair) Format(f fmt.State, _ rune) {
+	_, _ = f.Write([]byte(untrusted.Line(p.Name) + "=" + secret.Redacted))
+}
 
 // OAuth are the settings of login, never expanded.
 type OAuth struct {
@@ -35,6 +51,7 @@ type OAuth struct {
 }
 
 // Server is one parsed, unexpanded definition, defaults filled in. It is a value; nobody changes its slices.
+// Formatting it tells name, type and source alone.
 type Server struct {
 	Name    string
 	Source  string // canonical absolute path of its file (symlinks resolved)
@@ -47,9 +64,23 @@ type Server struct {
 	Headers []Pair // sorted by lower-case name, then name
 	Timeout int    // seconds, default 30; its range is a runtime check
 	OAuth   *OAuth // nil: none
+
+	oddTimeout   string // the literal of a timeout that is no whole number of 32 bits; Timeout is 0 then
+	line, column int    // where the entry stands; 0: not known
 }
 
-// Warning is something ignored in a file: unknown keys, a lookalike mistake.
+// Format writes name, type and source, for every verb: the rest may hold literal secrets.
+func (s Server) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(s.summary())) }
+
+// LogValue is what a log says of a definition.
+func (s Server) LogValue() slog.Value { return slog.StringValue(s.summary()) }
+
+// summary names a definition.
+func (s Server) summary() string {
+	return untrusted.Line(fmt.Sprintf("server %q (%s, %s)", s.Name, s.Type, s.Source))
+}
+
+// Warning is something ignored in a file: unknown keys, a lookalike mistake. Its texts are safe to show.
 type Warning struct{ Source, Server, Field, Text string }
 
 // Config is both files together.
@@ -62,11 +93,6 @@ type Config struct {
 // MaxBytes bounds a .mcp.json.
 const MaxBytes = 1 << 20
 
-// Load reads configDir/.mcp.json and cwd/.mcp.json. A missing file is no error. Every structural error of both files
-// is collected into the returned error (errors.Join of *Error), each naming file, line, column, server and field.
-// When some entries are sound, Config holds them all the same, so that diagnostics can show them.
-func Load(configDir, cwd string) (Config, error) { panic("to be built") }
-
 // Error is a structural or runtime error of a definition.
 type Error struct {
 	Source       string
@@ -75,25 +101,36 @@ type Error struct {
 	Field        string
 	Text         string // what is wrong, one sentence, no value of an expanded reference in it
 	Hint         string // the cure
+	Cause        error  // nil unless the file could not be read
 }
 
-// Error returns `path:line:column: server "x": field: text`.
-func (e *Error) Error() string { panic("to be built") }
+// shownName bounds the foreign names in an error.
+const shownName = 80
 
-// Canonical is the unambiguous, versioned, length-prefixed encoding of the definition, without source and
-// name; approvals commit to it together with those.
-func (s Server) Canonical() []byte { panic("to be built") }
+// Error returns `path:line:column: server "x": field: text`, leaving out what is not known.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Source)
+	if e.Line > 0 {
+		fmt.Fprintf(&b, ":%d:%d", e.Line, e.Column)
+	}
+	b.WriteString(": ")
+	if e.Server != "" {
+		fmt.Fprintf(&b, "server %q: ", untrusted.Head(e.Server, shownName))
+	}
+	if e.Field != "" {
+		b.WriteString(untrusted.Visible(untrusted.Head(e.Field, shownName)) + ": ")
+	}
+	b.WriteString(e.Text)
+	return untrusted.Line(b.String())
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Cause }
 
 // Line is one line of a redacted definition as a person reads it: Flag is set where they should look twice
 // (loader variables, hidden characters, a plain http URL).
 type Line struct{ Label, Value, Flag string }
-
-// Redacted returns the unexpanded definition for display: references shown by name, literal env and header
-// values masked, URL query masked, arguments that look like credentials masked, hidden characters visible.
-func (s Server) Redacted() []Line { panic("to be built") }
-
-// DisplayURL is scheme, host, port and path of an HTTP definition, sanitized; "" for stdio.
-func (s Server) DisplayURL() string { panic("to be built") }
 
 // Launch is a definition expanded and checked: ready to run. Formatting it tells no value.
 type Launch struct {
@@ -104,10 +141,12 @@ type Launch struct {
 	Args    []secret.String
 	Env     []EnvVar
 	URL     secret.String // parsed and checked; fragment removed
-	ShowURL string        // scheme, host, port, path
+	ShowURL string        // scheme, host, port, path; a reference within the path stands by its name
 	Headers []EnvVar
 	Timeout time.Duration
 	OAuth   *OAuth
+
+	learned []secret.String // what Secrets returns
 }
 
 // EnvVar is a name with its expanded value.
@@ -115,12 +154,3 @@ type EnvVar struct {
 	Name  string
 	Value secret.String
 }
-
-// Expand expands ${VAR} and ${VAR:-default} once in command, args, env values, url and header values, and checks the
-// result: commands, URLs, headers, timeout. Errors name server, field and variable, never a value.
-func (s Server) Expand(lookup func(name string) (string, bool)) (Launch, error) { panic("to be built") }
-
-// Secrets returns the values that a scrubber must know: header values, env values and URL query values, as well as
-// arguments that came from a reference; without those that are plainly no secret (absolute paths, numbers,
-// booleans, well-known variables such as HOME, PATH, LANG, USER).
-func (l Launch) Secrets() []secret.String { panic("to be built") }
