@@ -4,10 +4,11 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"reflect"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/windows"
 )
@@ -15,9 +16,10 @@ import (
 // group is the job object that holds the child and what it starts. The job ends with its last handle, so the
 // children end with us.
 type group struct {
-	mu  sync.Mutex
-	job windows.Handle
-	pid int
+	mu   sync.Mutex
+	job  windows.Handle
+	pid  int
+	lone *os.Process // the child, when it could not be put into the job
 }
 
 // start starts cmd inside a new job. What the child starts before it is assigned is outside: the system offers no
@@ -27,10 +29,12 @@ func (g *group) start(cmd *exec.Cmd) error {
 	if err != nil {
 		return err
 	}
-	info := windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{}
+	info := &windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{}
 	info.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
-	if _, err := windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
-		uintptr(unsafe.Pointer(&info)), uint32(unsafe.Sizeof(info))); err != nil {
+	at, size := address(info)
+	_, err = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation, at, size)
+	runtime.KeepAlive(info)
+	if err != nil {
 		_ = windows.CloseHandle(job)
 		return err
 	}
@@ -42,12 +46,15 @@ func (g *group) start(cmd *exec.Cmd) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.job, g.pid = job, cmd.Process.Pid
+	g.lone = cmd.Process
 	p, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(g.pid))
 	if err != nil {
 		return nil // it has ended already, or only the child itself can be ended
 	}
 	defer func() { _ = windows.CloseHandle(p) }()
-	_ = windows.AssignProcessToJobObject(job, p)
+	if windows.AssignProcessToJobObject(job, p) == nil {
+		g.lone = nil
+	}
 	return nil
 }
 
@@ -78,6 +85,9 @@ func (g *group) kill() {
 	if g.job != 0 {
 		_ = windows.TerminateJobObject(g.job, 1)
 	}
+	if g.lone != nil {
+		_ = g.lone.Kill()
+	}
 }
 
 // alive reports whether the job still holds a process.
@@ -87,13 +97,25 @@ func (g *group) alive() bool {
 	if g.job == 0 {
 		return false
 	}
-	var info struct {
-		TotalUserTime, TotalKernelTime, PeriodUserTime, PeriodKernelTime int64
-		PageFaults, Total, Active, Terminated                            uint32
-	}
+	info := &accounting{}
 	const basicAccounting = 1 // JobObjectBasicAccountingInformation
-	err := windows.QueryInformationJobObject(g.job, basicAccounting, uintptr(unsafe.Pointer(&info)), uint32(unsafe.Sizeof(info)), nil)
+	at, size := address(info)
+	err := windows.QueryInformationJobObject(g.job, basicAccounting, at, size, nil)
+	runtime.KeepAlive(info)
 	return err == nil && info.Active > 0
+}
+
+// accounting is JOBOBJECT_BASIC_ACCOUNTING_INFORMATION.
+type accounting struct {
+	TotalUserTime, TotalKernelTime, PeriodUserTime, PeriodKernelTime int64
+	PageFaults, Total, Active, Terminated                            uint32
+}
+
+// address returns where the system finds *v and how long it is. Reflection moves v to the heap, where objects stay
+// in place; the caller keeps it alive.
+func address(v any) (at uintptr, size uint32) {
+	p := reflect.ValueOf(v)
+	return p.Pointer(), uint32(p.Type().Elem().Size())
 }
 
 // release closes the job, which ends what it still holds.
