@@ -11,13 +11,15 @@ import (
 )
 
 type event struct {
-	Type         string                `json:"type"`
-	Index        int                   `json:"index"`
-	Message      struct{ Usage usage } `json:"message"`
-	ContentBlock content               `json:"content_block"`
-	Delta        delta                 `json:"delta"`
-	Usage        usage                 `json:"usage"`
-	Error        jsontext.Value        `json:"error"`
+	Type    string `json:"type"`
+	Index   int    `json:"index"`
+	Message struct {
+		Usage usage `json:"usage"`
+	} `json:"message"`
+	ContentBlock content        `json:"content_block"`
+	Delta        delta          `json:"delta"`
+	Usage        usage          `json:"usage"`
+	Error        jsontext.Value `json:"error"`
 }
 
 type content struct {

@@ -82,7 +82,7 @@ func encodeChat(r provider.Request, origin string, usage bool) ([]byte, error) {
 	prompt := lastPrompt(r.Messages)
 	for i, m := range r.Messages {
 		if m.Role == provider.Assistant {
-			if msg := chatAnswer(m, origin, i > prompt); msg != nil {
+			if msg := chatAnswered(m, origin, i > prompt); msg != nil {
 				out.Messages = append(out.Messages, msg)
 			}
 		} else {
@@ -108,7 +108,7 @@ func lastPrompt(messages []provider.Message) int {
 	return -1
 }
 
-func chatAnswer(m provider.Message, origin string, thinking bool) *chatMessage {
+func chatAnswered(m provider.Message, origin string, thinking bool) *chatMessage {
 	out := &chatMessage{Role: "assistant"}
 	var text []string
 	for _, b := range m.Blocks {
