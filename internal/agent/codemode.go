@@ -97,7 +97,7 @@ func (r *run) runCodeMode(ctx context.Context, call tool.Call) (tool.Result, err
 	for _, t := range r.kit.script.All() {
 		host.Tools = append(host.Tools, codemode.ToolInfo{Name: t.Name, Description: t.Description, Schema: t.Schema})
 	}
-	value, console, err := codemode.Run(ctx, input.Code, host, codemode.DefaultLimits())
+	value, console, err := r.t.c.scripts.Run(ctx, input.Code, host, codemode.DefaultLimits())
 	text := ""
 	if err != nil {
 		text = "the script failed: " + err.Error()

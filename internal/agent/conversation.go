@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"magi-code/internal/codemode"
 	"magi-code/internal/hook"
 	"magi-code/internal/permission"
 	"magi-code/internal/provider"
@@ -56,6 +57,7 @@ type Conversation struct {
 	ids     map[string]bool // call ids in history; used by the turn that runs
 	asking  chan struct{}   // holds one: the question that stands
 	running chan struct{}   // holds one: the turn that runs
+	scripts codemode.Runner
 
 	mu      sync.Mutex
 	closed  bool
@@ -274,7 +276,7 @@ func (c *Conversation) settle(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return c.scripts.Close(ctx)
 }
 
 func textOf(blocks []provider.Block) string {

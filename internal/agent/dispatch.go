@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"magi-code/internal/codemode"
 	"magi-code/internal/hook"
 	"magi-code/internal/permission"
 	"magi-code/internal/session"
@@ -158,6 +159,7 @@ func (r *run) permission(ctx context.Context, t tool.Tool, call tool.Call, info 
 	if cfg.Ask == nil {
 		return nobodyToAsk(t.Name, always)
 	}
+	defer codemode.Hold(ctx)()
 	// One question at a time: a person decides about what stands on the screen.
 	select {
 	case r.t.c.asking <- struct{}{}:

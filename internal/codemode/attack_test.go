@@ -1,0 +1,48 @@
+package codemode
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// attack is a script that wants out, or wants to stay. It ends with a value or with an error that says something.
+type attack struct{ name, source, value, err string }
+
+// TestAttacks: every one of them ends cleanly, soon, and in the words that it should. // S33 R-G5
+func TestAttacks(t *testing.T) {
+	for _, group := range [][]attack{attacksOnTime(), attacksOnMemory(), attacksOnTheStack(), attacksOnTheBridge(), attacksOnTheEnd()} {
+		for _, a := range group {
+			t.Run(a.name, func(t *testing.T) {
+				t.Parallel()
+				limits := Limits{Time: 10 * time.Second}
+				if strings.Contains(a.err, tooLong) {
+					limits.Time = 150 * time.Millisecond
+				}
+				began := time.Now()
+				value, _, err := run(t, a.source, limits)
+				if took := time.Since(began); took > limits.Time+2*time.Second {
+					t.Errorf("took %s", took)
+				}
+				switch {
+				case a.err == "" && (err != nil || value != a.value):
+					t.Errorf("value %.300s, err %v", value, err)
+				case a.err != "" && (err == nil || !says(err.Error(), a.err)):
+					t.Errorf("value %.300s, err %v, want %s", value, err, a.err)
+				}
+			})
+		}
+	}
+}
+
+const (
+	tooLong = "ran longer than"
+	tooBig  = "needed more than 32 MiB of memory"
+	tooDeep = "nest too deeply"
+)
+
+// says reports whether a message holds one of the parts of want, which are separated by |.
+func says(message, want string) bool {
+	return slices.ContainsFunc(strings.Split(want, "|"), func(part string) bool { return strings.Contains(message, part) })
+}

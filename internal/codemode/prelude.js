@@ -1,0 +1,138 @@
+/*
+The first script of every engine: it takes the bridge out of the global object, removes what could not be stopped, and
+returns the function that runs the user's function. It is joined into one line before it runs, so that line 1 of a stack
+trace is ours and all others are the user's; so every statement ends in a semicolon and comments are like this one.
+Nothing here guards a right: the host checks every call by itself. It guards the limits and the good manners.
+*/
+(function () {
+  "use strict";
+  const bridge = globalThis.__bridge;
+  delete globalThis.__bridge;
+  const { parse, stringify } = JSON;
+  const { apply, ownKeys } = Reflect;
+  const { defineProperty, freeze, getOwnPropertyDescriptor, getPrototypeOf } = Object;
+  const { isArray } = Array;
+  const { isView } = ArrayBuffer;
+  const { RegExp, Promise, Error, TypeError, RangeError, String, Number } = globalThis;
+  const split = Symbol.split, replace = Symbol.replace;
+
+  /* A proxy can lie to native loops about a length, shared memory can block, weak references show the collector. */
+  const unwanted = ["Proxy", "Atomics", "SharedArrayBuffer", "WeakRef", "FinalizationRegistry"];
+  for (let i = 0; i < unwanted.length; i++) { delete globalThis[unwanted[i]]; }
+
+  /* Native loops over an array-like do not ask whether they should stop, so their length is bounded before. */
+  const maxLength = 4194304;
+  const checkLength = function (o) {
+    if (o === null || (typeof o !== "object" && typeof o !== "function") || isView(o)) { return; }
+    for (let p = o; p !== null; p = getPrototypeOf(p)) {
+      const d = getOwnPropertyDescriptor(p, "length");
+      if (d === undefined) { continue; }
+      if (d.get !== undefined || d.set !== undefined || (typeof d.value === "object" && d.value !== null) || typeof d.value === "function") {
+        throw new TypeError("a computed length is not supported here");
+      }
+      if (typeof d.value !== "bigint" && typeof d.value !== "symbol" && Number(d.value) > maxLength) {
+        throw new RangeError("an array may have at most " + maxLength + " elements here");
+      }
+      return;
+    }
+  };
+  const substitute = function (proto, name, make) {
+    const native = proto[name];
+    if (typeof native !== "function") { return; }
+    defineProperty(proto, name, { value: make(native), writable: true, enumerable: false, configurable: true });
+  };
+  const loops = ["concat", "copyWithin", "every", "fill", "filter", "find", "findIndex", "findLast", "findLastIndex", "flatMap", "forEach",
+    "includes", "indexOf", "join", "lastIndexOf", "map", "reduce", "reduceRight", "reverse", "shift", "slice", "some", "sort", "splice",
+    "toLocaleString", "toReversed", "toSorted", "toSpliced", "toString", "unshift", "with"];
+  for (let i = 0; i < loops.length; i++) {
+    const deep = loops[i] === "concat";
+    substitute(Array.prototype, loops[i], (native) => function (...args) {
+      checkLength(this);
+      for (let i = 0; deep && i < args.length; i++) { checkLength(args[i]); }
+      return apply(native, this, args);
+    });
+  }
+  const flatten = function (out, source, depth) {
+    checkLength(source);
+    for (let i = 0; i < source.length; i++) {
+      if (!(i in source)) { continue; }
+      if (depth > 0 && isArray(source[i])) { flatten(out, source[i], depth - 1); } else { out[out.length] = source[i]; }
+    }
+    return out;
+  };
+  substitute(Array.prototype, "flat", () => function flat(depth = 1) { return flatten([], this, Number(depth)); });
+  substitute(JSON, "stringify", (native) => function (value, replacer, space) {
+    if (isArray(replacer)) { checkLength(replacer); }
+    return native(value, replacer, space);
+  });
+
+  /* A search for a long text in a long text is quadratic and cannot be stopped either. */
+  const maxSearch = 4000000000;
+  const searches = [["indexOf"], ["lastIndexOf"], ["includes"], ["split", split], ["replace", replace], ["replaceAll", replace]];
+  for (let i = 0; i < searches.length; i++) {
+    const own = searches[i][1];
+    substitute(String.prototype, searches[i][0], (native) => function (needle, ...rest) {
+      if (typeof needle === "object" && needle !== null) {
+        if (needle instanceof RegExp || (own !== undefined && needle[own] !== undefined)) { return apply(native, this, [needle, ...rest]); }
+        needle = String(needle);
+      }
+      if (typeof needle === "string" && typeof this === "string" && this.length * needle.length > maxSearch) {
+        throw new RangeError("searching " + this.length + " characters for " + needle.length + " is too much work here");
+      }
+      return apply(native, this, [needle, ...rest]);
+    });
+  }
+
+  const ask = function (op, payload) { return parse(bridge(op, payload)); };
+  const write = function (value, what) {
+    const text = stringify(value);
+    if (text === undefined) { throw new TypeError(what + " is not JSON data: it is a " + typeof value); }
+    return text;
+  };
+  const oneCall = function (name, input) {
+    if (typeof name !== "string") { throw new TypeError("the name of the tool must be a string"); }
+    return "{\"name\":" + stringify(name) + (input === undefined ? "" : ",\"input\":" + write(input, "the input of " + name)) + "}";
+  };
+  const show = function (value) {
+    if (typeof value === "string") { return value; }
+    if (value instanceof Error) { return String(value); }
+    let text;
+    try { text = stringify(value); } catch (e) { text = undefined; }
+    return text === undefined ? String(value) : text;
+  };
+  const log = function (...args) {
+    let line = "";
+    for (let i = 0; i < args.length; i++) { line += (i > 0 ? " " : "") + show(args[i]); }
+    bridge("log", line);
+  };
+  const tools = freeze({
+    __proto__: null,
+    list() { return ask("list", ""); },
+    search(query, limit) { return ask("search", stringify({ query: String(query), limit: limit === undefined ? 0 : Number(limit) })); },
+    describe(name) { return ask("describe", String(name)); },
+    call(name, input) { return ask("call", "[" + oneCall(name, input) + "]")[0]; },
+    callAll(calls) {
+      if (!isArray(calls)) { throw new TypeError("callAll takes an array of {name, input}"); }
+      checkLength(calls);
+      let text = "[";
+      for (let i = 0; i < calls.length; i++) {
+        const c = calls[i];
+        if (typeof c !== "object" || c === null) { throw new TypeError("callAll takes an array of {name, input}"); }
+        text += (i > 0 ? "," : "") + oneCall(c.name, c.input);
+      }
+      return ask("call", text + "]");
+    },
+    budget() { return ask("budget", ""); },
+  });
+  const console = freeze({ __proto__: null, log, info: log, warn: log, error: log, debug: log });
+  const names = ownKeys(tools);
+  for (let i = 0; i < names.length; i++) { freeze(tools[names[i]]); }
+  freeze(log);
+
+  return function (script) {
+    const value = script(tools, console);
+    if (value === undefined) { return "null"; }
+    if (value instanceof Promise) { throw new TypeError("the script returned a promise; it is a synchronous function body, without async and await"); }
+    return write(value, "what the script returned");
+  };
+})()
