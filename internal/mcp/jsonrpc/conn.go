@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"sync"
 	"time"
 )
@@ -208,6 +209,9 @@ func (c *Conn) write(ctx context.Context, line []byte) error {
 	case <-c.ended:
 	case <-ctx.Done():
 	case <-t.C:
+	}
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		err = p.Err // the path is a made-up name of the pipe
 	}
 	c.fail(fmt.Errorf("the server closed its input: %w", err))
 	return &EndedError{Cause: c.Err(), sent: n > 0}

@@ -80,9 +80,11 @@ func (t *Transport) endGroup() {
 		return
 	}
 	t.group.kill()
-	for until = time.Now().Add(killPatience); t.group.alive() && time.Now().Before(until); {
-		timer := time.NewTimer(groupPoll)
+	pause, until = groupPoll, time.Now().Add(killPatience)
+	for t.group.alive() && time.Now().Before(until) {
+		timer := time.NewTimer(pause)
 		<-timer.C
+		pause = min(2*pause, 16*groupPoll)
 	}
 	t.group.release()
 }
@@ -124,7 +126,7 @@ func (t *Transport) finish(ctx context.Context) {
 // readStderr reads stderr to its end, whatever comes: a child that cannot write it would stand still.
 func (t *Transport) readStderr() {
 	defer close(t.drained)
-	_, _ = io.Copy(onlyWriter{&t.tail}, t.stderr)
+	_, _ = io.CopyBuffer(&t.tail, onlyReader{t.stderr}, make([]byte, stderrBuffer))
 }
 
 // reason turns the end of reading into what callers are told: how the child ended, once that is known.

@@ -11,10 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attributes make the child a leader that dies with us. SIGKILL, because it is the last that we can send: a child
-// that would have ended politely sees the end of its stdin at the same time.
+// attributes make the child the leader of a session, and so of a group, that dies with us. A session of its own,
+// because a group of ours still has our terminal: a server could draw on it, or ask for a password there, past every
+// sanitizer. SIGKILL, because it is the last that we can send: a child that would have ended politely sees the end of
+// its stdin at the same time.
 func attributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }
 
 // await waits for the child's exit without reaping it. It reports whether it could.

@@ -27,6 +27,3 @@ func procfs() bool {
 	_, err := os.Stat("/proc/self/stat")
 	return err == nil
 }
-
-// parent starts a server and tells its pid, then waits to be killed.
-func parent([]string) {}

@@ -8,6 +8,9 @@ import (
 // tailSize is how much of a child's stderr is kept, in bytes: enough for a stack trace of any runtime.
 const tailSize = 64 << 10
 
+// stderrBuffer is what one read of stderr takes at most, in bytes.
+const stderrBuffer = 8 << 10
+
 // tail is a writer that keeps the last tailSize bytes. Its memory grows with what is written, up to that.
 type tail struct {
 	mu  sync.Mutex
@@ -43,5 +46,5 @@ func (t *tail) String() string {
 	return string(t.buf[t.at:]) + string(t.buf[:t.at])
 }
 
-// onlyWriter hides other methods from io.Copy, which would try to splice.
-type onlyWriter struct{ io.Writer }
+// onlyReader hides other methods from io.CopyBuffer, which would use a larger buffer of its own.
+type onlyReader struct{ io.Reader }
