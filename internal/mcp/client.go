@@ -95,7 +95,7 @@ func (c *client) request(ctx context.Context, method string, params jsontext.Val
 		}
 		return resp.Result, nil
 	}
-	if inner.Err() == nil {
+	if inner.Err() == nil && c.ctx.Err() == nil { // the latter may not have reached the former yet
 		return nil, err
 	}
 	return nil, c.interrupted(ctx, inner, r, late, err)

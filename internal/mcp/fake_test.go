@@ -312,3 +312,8 @@ func defs(names ...string) (out []definition.Server) {
 func dialFake(f *fake) func(*Options, definition.Server) dialer {
 	return func(*Options, definition.Server) dialer { return f.dial }
 }
+
+type (
+	definitionServer = definition.Server
+	launch           = definition.Launch
+)

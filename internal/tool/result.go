@@ -93,7 +93,7 @@ func (r Result) ForModel(limit int) []Content {
 		if pending.Len() > 0 {
 			pending.WriteByte('\n')
 		}
-		pending.WriteString(s)
+		pending.WriteString(strings.ReplaceAll(s, "\x00", "\uFFFD")) // which some providers refuse the request for
 	}
 	flush := func() {
 		if pending.Len() > 0 {

@@ -60,6 +60,9 @@ func TestForModel(t *testing.T) {
 	if got := ErrorResult("").ForModel(100); len(got) != 1 || !strings.Contains(got[0].Text, "failed") {
 		t.Errorf("empty failure: %+v", got)
 	}
+	if got := TextResult("a\x00b").ForModel(0); got[0].Text != "a\uFFFDb" { // B6
+		t.Errorf("NUL: %q", got[0].Text)
+	}
 	big := Result{Content: []Content{{Kind: Image, Data: append([]byte("\xff\xd8\xff"), make([]byte, MaxImage)...)}}}
 	if got := big.ForModel(0); got[0].Kind != Text {
 		t.Error("an image beyond the bound went out")
