@@ -38,15 +38,21 @@ func Merge(sets ...Set) (Set, error) {
 
 // newSet makes a set of a slice that nobody else holds.
 func newSet(tools []Tool) (Set, error) {
-	if !slices.IsSortedFunc(tools, byName) {
+	for sorted := false; ; sorted = true {
+		ordered := true
+		for i := 1; i < len(tools) && ordered; i++ {
+			switch c := byName(tools[i-1], tools[i]); {
+			case c == 0:
+				return Set{}, fmt.Errorf("tool name %q occurs twice", untrusted.Line(tools[i].Name))
+			case c > 0:
+				ordered = false
+			}
+		}
+		if ordered || sorted {
+			return Set{tools: tools}, nil
+		}
 		slices.SortStableFunc(tools, byName)
 	}
-	for i := 1; i < len(tools); i++ {
-		if tools[i].Name == tools[i-1].Name {
-			return Set{}, fmt.Errorf("tool name %q occurs twice", untrusted.Line(tools[i].Name))
-		}
-	}
-	return Set{tools: tools}, nil
 }
 
 // byName orders tools by their names' bytes.
