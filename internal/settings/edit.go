@@ -73,6 +73,9 @@ func (e *editor) insert(root, obj *jsondoc.Value, keys []string, value []byte) [
 		lead := e.spaceBefore(last.NameStart)
 		if !strings.Contains(lead, "\n") {
 			s.lines = false
+			if n == 1 { // in front of an only member stands the space of the brace
+				lead = s.colon[1:]
+			}
 		}
 		return e.splice(last.Value.End, last.Value.End, ","+lead+s.member(keys, value, indentOf(lead)))
 	}
