@@ -110,3 +110,8 @@ func (r *Renderer) CodeLines(lang, code string, width int) []string {
 	}
 	return out
 }
+
+// Code wraps one line of code under one mark, spaces kept.
+func (r *Renderer) Code(m Mark, s string, width int) []string {
+	return r.wrapHard([]span{{m, s}}, width)
+}

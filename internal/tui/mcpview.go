@@ -1,0 +1,460 @@
+package tui
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"magi-code/internal/mcp"
+	"magi-code/internal/mcp/approval"
+	"magi-code/internal/mcp/definition"
+	"magi-code/internal/tui/markdown"
+	"magi-code/internal/untrusted"
+)
+
+// serverScreen is /mcp: every definition with its approval and its live state.
+type serverScreen struct {
+	entries  []approval.Entry
+	views    map[string]reviewMsg // reviewed definitions, by key
+	oauth    map[string]string
+	changes  []mcp.Change
+	warnings []string
+	failed   string
+	loading  bool
+	busy     bool // an approval or revocation is being saved
+	note     string
+	bad      bool
+	at       int
+	top      int // first line of the details that is seen
+	rows     int
+	page     int
+}
+
+func (m *model) openServers() {
+	if m.o.Entries == nil {
+		m.say("no servers here")
+		return
+	}
+	m.screen = &serverScreen{loading: true, views: map[string]reviewMsg{}}
+	m.readServers(nil, "")
+}
+
+// readServers reads everything again, after an action when there is one; text is what to say when it went well.
+func (m *model) readServers(action func() error, text string) {
+	o, ctx := m.o, m.ctx
+	m.rt.do(func() tea.Msg {
+		var out entriesMsg
+		if action != nil {
+			if err := action(); err != nil {
+				out.note, out.bad = errText(err), true
+				if _, stale := errors.AsType[*approval.StaleError](err); stale {
+					out.note = "not approved: the definition changed after it was shown. Here is the new one."
+				}
+			} else {
+				out.note = text
+			}
+		}
+		out.list, out.warnings, out.err = o.Entries(ctx)
+		out.oauth = map[string]string{}
+		if o.OAuth != nil {
+			for _, e := range out.list {
+				if e.Server.OAuth != nil {
+					out.oauth[entryKey(e)] = o.OAuth(ctx, e.Server)
+				}
+			}
+		}
+		if o.Changes != nil {
+			out.changes = o.Changes()
+		}
+		return out
+	})
+}
+
+func entryKey(e approval.Entry) string { return e.Server.Source + "\x00" + e.Server.Name }
+
+func (s *serverScreen) message(m *model, msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case entriesMsg:
+		s.loading, s.busy = false, false
+		chosen := ""
+		if s.at < len(s.entries) {
+			chosen = entryKey(s.entries[s.at])
+		}
+		s.entries, s.warnings, s.oauth, s.changes = msg.list, msg.warnings, msg.oauth, msg.changes
+		s.failed = ""
+		if msg.err != nil {
+			s.failed = untrusted.Text(msg.err.Error())
+		}
+		if msg.note != "" {
+			s.note, s.bad = msg.note, msg.bad
+		}
+		for i, e := range s.entries {
+			if entryKey(e) == chosen {
+				s.at = i
+			}
+		}
+		s.at = max(0, min(s.at, len(s.entries)-1))
+		s.views = map[string]reviewMsg{}
+		s.review(m)
+	case reviewMsg:
+		s.views[msg.key] = msg
+	}
+	return nil
+}
+
+// review asks for the fingerprint of the chosen definition.
+func (s *serverScreen) review(m *model) {
+	if s.at >= len(s.entries) || m.o.Review == nil {
+		return
+	}
+	e := s.entries[s.at]
+	key := entryKey(e)
+	if _, ok := s.views[key]; ok {
+		return
+	}
+	review, ctx := m.o.Review, m.ctx
+	m.rt.do(func() tea.Msg {
+		v, err := review(ctx, e.Server)
+		return reviewMsg{key, v, err}
+	})
+}
+
+func (s *serverScreen) key(m *model, name string) tea.Cmd {
+	switch name {
+	case "esc", "q":
+		m.closeScreen()
+	case "up", "k":
+		s.choose(m, s.at-1)
+	case "down", "j":
+		s.choose(m, s.at+1)
+	case "pgup":
+		s.top -= s.page
+	case "pgdown", " ", "space":
+		s.top += s.page
+	case "home":
+		s.top = 0
+	case "end":
+		s.top = s.rows
+	case "r":
+		s.note = ""
+		m.readServers(nil, "")
+	case "enter":
+		s.decide(m)
+	}
+	return nil
+}
+
+func (s *serverScreen) choose(m *model, i int) {
+	if i = max(0, min(i, len(s.entries)-1)); i != s.at {
+		s.at, s.top, s.note = i, 0, ""
+		s.review(m)
+	}
+}
+
+func (s *serverScreen) scroll(_ *model, by int) { s.top += by }
+
+// decide approves or revokes the chosen server: exactly what is shown, or nothing.
+func (s *serverScreen) decide(m *model) {
+	if s.busy || s.at >= len(s.entries) {
+		return
+	}
+	e := s.entries[s.at]
+	ctx := m.ctx
+	if e.State == approval.IsApproved {
+		revoke := m.o.Revoke
+		if revoke == nil {
+			return
+		}
+		s.busy, s.note = true, ""
+		m.readServers(func() error { return revoke(ctx, e.Server.Source, e.Server.Name) },
+			"revoked: it does not start at the next launch")
+		return
+	}
+	v, ok := s.views[entryKey(e)]
+	switch {
+	case !ok:
+		s.note, s.bad = "still reading the definition", true
+	case v.err != nil:
+		s.note, s.bad = errText(v.err), true
+	case m.o.Approve != nil:
+		approve := m.o.Approve
+		s.busy, s.note = true, ""
+		m.readServers(func() error { return approve(ctx, v.view) }, "approved: it starts at the next launch")
+	}
+}
+
+func (s *serverScreen) view(m *model, w, h int) []string {
+	title := "MCP servers"
+	keys := "up down choose · pgup pgdown scroll · " + s.enterText() + " · esc close"
+	room := h - 4
+	var body []string
+	if w >= 110 {
+		body = s.wide(m, w, room)
+	} else {
+		body = s.narrow(m, w, room)
+	}
+	return framed(m, title+"  "+m.st.dim.Render("changes apply at the next launch"), body, keys, w, h)
+}
+
+func (s *serverScreen) enterText() string {
+	if s.at < len(s.entries) && s.entries[s.at].State == approval.IsApproved {
+		return "enter revoke"
+	}
+	return "enter approve"
+}
+
+// narrow puts the list above the details.
+func (s *serverScreen) narrow(m *model, w, room int) []string {
+	n := min(max(len(s.entries), 1), max(room/3, 3))
+	out := s.list(m, w, n)
+	out = append(out, m.st.faint.Render(strings.Repeat("─", w)))
+	return append(out, s.window(s.details(m, w-4), room-len(out), "  ")...)
+}
+
+// wide puts the list left of the details.
+func (s *serverScreen) wide(m *model, w, room int) []string {
+	const left = 46
+	list := s.list(m, left, room)
+	det := s.window(s.details(m, w-left-5), room, "")
+	out := make([]string, room)
+	for i := range room {
+		l, r := "", ""
+		if i < len(list) {
+			l = list[i]
+		}
+		if i < len(det) {
+			r = det[i]
+		}
+		out[i] = pad(l, left) + m.st.faint.Render(" │ ") + r
+	}
+	return out
+}
+
+// window cuts the details to what is seen.
+func (s *serverScreen) window(rows []string, room int, in string) []string {
+	room = max(room, 1)
+	s.rows, s.page = len(rows), max(room-1, 1)
+	s.top = max(0, min(s.top, len(rows)-room))
+	return indent(append([]string(nil), rows[s.top:min(len(rows), s.top+room)]...), in)
+}
+
+func (s *serverScreen) list(m *model, w, n int) []string {
+	st := m.st
+	switch {
+	case s.loading:
+		return []string{"  " + st.dim.Render("reading")}
+	case len(s.entries) == 0:
+		return []string{"  " + st.dim.Render("none defined: see .mcp.json, or magi-code mcp add")}
+	}
+	first := max(0, min(s.at-n/2, len(s.entries)-n))
+	var out []string
+	for i := first; i < min(len(s.entries), first+n); i++ {
+		e := s.entries[i]
+		mark, name := "  ", line(e.Server.Name, w/2)
+		if i == s.at {
+			mark, name = st.accent.Render("▸ "), st.selected.Render(name)
+		}
+		out = append(out, sides(mark+s.dot(m, e)+" "+name, s.stateText(m, e)+" ", w))
+	}
+	return out
+}
+
+// dot is the live state in one sign.
+func (s *serverScreen) dot(m *model, e approval.Entry) string {
+	st := m.st
+	live, ok := m.start.get(e.Server.Name)
+	switch {
+	case !ok:
+		return st.dim.Render("○")
+	case live.State == mcp.Ready && !live.Stale:
+		return st.ok.Render("●")
+	case live.State == mcp.Failed:
+		return st.bad.Render("●")
+	case live.State == mcp.Starting:
+		return st.accent.Render(spinner(m.d.tick))
+	}
+	return st.warn.Render("●")
+}
+
+func (s *serverScreen) stateText(m *model, e approval.Entry) string {
+	switch e.State {
+	case approval.IsApproved:
+		return m.st.ok.Render(e.State.String())
+	case approval.NeverApproved, approval.Revoked:
+		return m.st.dim.Render(e.State.String())
+	}
+	return m.st.warn.Render(e.State.String())
+}
+
+// details are the definition, and what the server does now.
+func (s *serverScreen) details(m *model, w int) []string {
+	st, md := m.st, m.d.md
+	var out []string
+	if s.note != "" {
+		mark, text := st.ok.Render("✓ "), s.note
+		if s.bad {
+			mark = st.bad.Render("✗ ")
+		}
+		out = append(out, hang(md.Plain(0, text, w-2), mark)...)
+		out = append(out, "")
+	}
+	if s.failed != "" {
+		out = append(out, hang(md.Plain(0, s.failed, w-2), st.bad.Render("✗ "))...)
+		out = append(out, "")
+	}
+	if s.at < len(s.entries) {
+		e := s.entries[s.at]
+		out = append(out, s.definition(m, e, w)...)
+		out = append(out, s.live(m, e, w)...)
+	}
+	if len(s.warnings) > 0 {
+		out = append(out, "", st.bold.Render("Ignored in the files"))
+		for _, x := range s.warnings {
+			out = append(out, hang(md.Plain(0, x, w-2), st.warn.Render("! "))...)
+		}
+	}
+	return out
+}
+
+const detailLabel = 14 // columns of a label
+
+func detail(d *drawing, label, value string, w int) []string {
+	rows := d.md.Code(0, value, w-detailLabel)
+	return hang(rows, d.st.dim.Render(pad(label, detailLabel)))
+}
+
+// definition is the redacted, unexpanded definition as it would be approved.
+func (s *serverScreen) definition(m *model, e approval.Entry, w int) []string {
+	st := m.st
+	out := []string{st.bold.Render(line(e.Server.Name, w-20)) + "  " + s.stateText(m, e)}
+	out = append(out, detail(m.d, "file", untrusted.Visible(e.Server.Source)+" ("+string(e.Server.Scope)+")", w)...)
+	for _, l := range e.Server.Redacted() {
+		out = append(out, definitionRow(m.d, l, w)...)
+	}
+	v, ok := s.views[entryKey(e)]
+	switch {
+	case !ok:
+		out = append(out, detail(m.d, "fingerprint", "…", w)...)
+	case v.err != nil:
+		out = append(out, hang(m.d.md.Plain(markdown.Removed, errText(v.err), w-detailLabel), st.dim.Render(pad("fingerprint", detailLabel)))...)
+	default:
+		out = append(out, detail(m.d, "fingerprint", untrusted.Line(v.view.Fingerprint), w)...)
+	}
+	return out
+}
+
+func definitionRow(d *drawing, l definition.Line, w int) []string {
+	out := detail(d, untrusted.Line(l.Label), untrusted.Visible(l.Value), w)
+	if l.Flag != "" {
+		out = append(out, hang(d.md.Plain(0, l.Flag, w-detailLabel-2), strings.Repeat(" ", detailLabel)+d.st.warn.Render("! "))...)
+	}
+	return out
+}
+
+// live is what is known of the running server.
+func (s *serverScreen) live(m *model, e approval.Entry, w int) []string {
+	st := m.st
+	out := []string{""}
+	if a := s.oauth[entryKey(e)]; a != "" {
+		out = append(out, detail(m.d, "login", untrusted.Line(a), w)...)
+		if a != "authenticated" && a != "refreshable" {
+			out = append(out, hang(m.d.md.Plain(0, "magi-code mcp login "+untrusted.Line(e.Server.Name), w-detailLabel-2), strings.Repeat(" ", detailLabel)+st.accent.Render("→ "))...)
+		}
+	}
+	live, ok := m.start.get(e.Server.Name)
+	if !ok {
+		return append(out, st.dim.Render("not running in this session"))
+	}
+	out = append(out, detail(m.d, "state", liveState(live, m.d), w)...)
+	if live.ServerName != "" || live.Protocol != "" {
+		who := strings.TrimSpace(untrusted.Line(untrusted.Head(live.ServerName, 256)) + " " + untrusted.Line(untrusted.Head(live.ServerVersion, 64)))
+		out = append(out, detail(m.d, "says it is", who+" · protocol "+untrusted.Line(live.Protocol), w)...)
+	}
+	if live.Timeout > 0 {
+		out = append(out, detail(m.d, "timeout", duration(live.Timeout)+" per request", w)...)
+	}
+	if live.Skipped > 0 {
+		out = append(out, detail(m.d, "noise", fmt.Sprintf("%s of output that were no messages, first: %s", plural(live.Skipped, "line"), line(live.SkippedSample, 80)), w)...)
+	}
+	if live.DroppedReplies > 0 {
+		out = append(out, detail(m.d, "requests", fmt.Sprintf("%d of the server's went unanswered: more than 32 in a second", live.DroppedReplies), w)...)
+	}
+	if live.Err != nil {
+		out = append(out, hang(m.d.md.Plain(markdown.Removed, string(live.Err.Phase)+": "+live.Err.Text, w-detailLabel), st.dim.Render(pad("last error", detailLabel)))...)
+		if live.Err.Hint != "" {
+			out = append(out, hang(m.d.md.Plain(0, live.Err.Hint, w-detailLabel-2), strings.Repeat(" ", detailLabel)+st.accent.Render("→ "))...)
+		}
+	}
+	out = append(out, s.changeRows(m, e.Server.Name, w)...)
+	out = append(out, toolRows(live, w, m.d)...)
+	if tail := strings.TrimSpace(live.Stderr); tail != "" {
+		out = append(out, "", st.bold.Render("Its stderr, the end"))
+		out = append(out, indent(lastLines(m.d.md.Plain(markdown.Dim, tailText(tail), w-2), 40), "  ")...)
+	}
+	return out
+}
+
+func liveState(s mcp.Status, d *drawing) string {
+	switch s.State {
+	case mcp.Ready:
+		t := "ready · " + plural(len(s.Tools), "tool")
+		if s.Took > 0 {
+			t += " · started in " + duration(s.Took)
+		}
+		if s.Stale {
+			t += " · listing is stale: the last refresh failed"
+		}
+		return t
+	case mcp.Failed:
+		return "failed: the next call tries again"
+	case mcp.Closed:
+		return "closed"
+	case mcp.Starting:
+		return strings.TrimSpace("starting " + string(s.Phase))
+	}
+	return "not started"
+}
+
+// changeRows are tools that came, went or changed.
+func (s *serverScreen) changeRows(m *model, name string, w int) []string {
+	var out []string
+	for _, c := range s.changes {
+		if c.Server != name {
+			continue
+		}
+		for _, g := range []struct {
+			head  string
+			names []string
+		}{{"added", c.Added}, {"removed", c.Removed}, {"changed", c.Changed}} {
+			if len(g.names) > 0 {
+				out = append(out, detail(m.d, g.head, untrusted.Line(strings.Join(g.names, ", ")), w)...)
+			}
+		}
+	}
+	return out
+}
+
+// toolRows lists tools, and those left out with the reason.
+func toolRows(s mcp.Status, w int, d *drawing) []string {
+	var out []string
+	if len(s.Tools) > 0 {
+		out = append(out, "", d.st.bold.Render("Tools"))
+	}
+	width := 0
+	for _, t := range s.Tools {
+		width = max(width, min(visibleWidth(untrusted.Line(t.Name)), 32, w/2))
+	}
+	for _, t := range s.Tools {
+		about := strings.Join(strings.Fields(untrusted.Line(untrusted.Head(t.Description, 1<<10))), " ")
+		out = append(out, "  "+d.st.code.Render(pad(line(t.Name, width), width))+"  "+d.st.dim.Render(fit(about, w-width-4)))
+	}
+	if len(s.Omitted) > 0 {
+		out = append(out, "", d.st.bold.Render("Left out"))
+		for _, t := range s.Omitted {
+			out = append(out, hang(d.md.Code(0, untrusted.Visible(untrusted.Head(t.Name, 128))+": "+untrusted.Line(t.Reason), w-4), "  "+d.st.warn.Render("! "))...)
+		}
+	}
+	return out
+}
