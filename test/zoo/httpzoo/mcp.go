@@ -4,6 +4,7 @@
 package httpzoo
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -148,6 +149,7 @@ type visit struct {
 // ServeHTTP records and answers one request.
 func (m *MCP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(io.LimitReader(r.Body, 64<<20))
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	v := &visit{m: m, w: w, r: r}
 	_ = json.Unmarshal(body, &v.msg)
 	v.msg.raw = string(body)
@@ -159,7 +161,7 @@ func (m *MCP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if m.Auth.resource(w, r, m.Origin()) {
 			return
 		}
-		if !m.Auth.allowed(w, r, m.Origin()) {
+		if !m.Auth.allowed(w, r, m.Origin(), v.msg.Method) {
 			return
 		}
 	}
