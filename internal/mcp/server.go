@@ -100,7 +100,11 @@ func (s *server) start(ctx context.Context) error {
 	s.phase(PhaseInitialize)
 	hello, err := c.initialize(ctx, s.o.Version)
 	if err != nil {
-		return s.failed(c, inPhase(PhaseInitialize, err))
+		phase := PhaseInitialize
+		if s.def.Type == definition.HTTP && jsonrpc.NotSent(err) {
+			phase = PhaseConnect // dialling is the transport's business, and initialize the first to need it
+		}
+		return s.failed(c, inPhase(phase, err))
 	}
 	s.mu.Lock()
 	list := s.listing
