@@ -39,7 +39,7 @@ func workspace(t *testing.T, files map[string]string) Options {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return Options{Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}}
+	return Options{Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GORACE=atexit_sleep_ms=0"}}
 }
 
 func put(t *testing.T, path, text string) {

@@ -45,7 +45,7 @@ func playRole(role string, rest []string) {
 		os.Exit(code)
 	case "flood":
 		line := strings.Repeat("y", 1000) + "\n"
-		for range 20_000 {
+		for range 2_000 {
 			fmt.Fprint(os.Stdout, line)
 			fmt.Fprint(os.Stderr, line)
 		}
@@ -66,7 +66,7 @@ func (h Hook) after() Hook { h.Event = AfterTool; return h }
 
 func runner(t *testing.T, hooks ...Hook) *Runner {
 	t.Helper()
-	return NewRunner(hooks, t.TempDir(), []string{roleEnv + "=1", "GIVEN=yes"})
+	return NewRunner(hooks, t.TempDir(), []string{roleEnv + "=1", "GIVEN=yes", "GORACE=atexit_sleep_ms=0"})
 }
 
 var before = Payload{Event: BeforeTool, Dir: "/w", CallID: "1", Tool: "bash", Input: jsontext.Value(`{"intent":"x","command":"ls"}`)}
