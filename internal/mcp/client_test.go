@@ -128,7 +128,7 @@ func TestTimeout(t *testing.T) {
 			snap, _ := m.Prepare(t.Context(), Snapshot{})
 			sibling := make(chan error, 1)
 			go func() {
-				time.Sleep(time.Second)
+				<-time.After(time.Second)
 				_, err := run(t.Context(), snap, "mcp__s__t", `{}`)
 				sibling <- err
 			}()
@@ -150,7 +150,7 @@ func TestTimeout(t *testing.T) {
 				}
 			}
 			closeNow(t, m)
-			time.Sleep(time.Hour)
+			<-time.After(time.Hour)
 		}
 	})
 }

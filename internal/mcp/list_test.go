@@ -119,7 +119,7 @@ func TestListTakesTooLong(t *testing.T) {
 			t.Errorf("%v", e)
 		}
 		closeNow(t, m)
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 	})
 }
 

@@ -123,7 +123,7 @@ func TestStartTooSlow(t *testing.T) {
 				}
 			}
 			closeNow(t, m)
-			time.Sleep(time.Minute) // the late answer comes to nobody
+			<-time.After(time.Minute) // the late answer comes to nobody
 		}
 	})
 }

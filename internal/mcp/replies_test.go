@@ -72,7 +72,7 @@ func TestServerRequests(t *testing.T) {
 				t.Errorf("unusable id %s got %+v", id, r)
 			}
 		}
-		time.Sleep(2 * time.Second)
+		<-time.After(2 * time.Second)
 		answered := 0
 		for i := range 1000 {
 			if ask(fmt.Sprint(i), "ping") != nil {

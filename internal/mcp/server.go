@@ -56,28 +56,24 @@ func newServer(o *Options, d definition.Server, dial dialer, life, hurry context
 
 // connected returns the live connection, opening one when there is none. Callers that come meanwhile share the opening.
 func (s *server) connected(ctx context.Context) (*client, error) {
-	for {
-		s.mu.Lock()
-		if c := s.conn; c != nil && !c.dead() {
-			s.mu.Unlock()
-			return c, nil
-		}
-		if s.closing {
-			s.mu.Unlock()
-			return nil, s.explain(inPhase(PhaseCall, ErrClosed), nil)
-		}
-		work := s.join(&s.starting, s.start)
+	s.mu.Lock()
+	if c := s.conn; c != nil && !c.dead() {
 		s.mu.Unlock()
-		if err := work.wait(ctx); err != nil {
-			return nil, err
-		}
-		s.mu.Lock()
-		c := s.conn
-		s.mu.Unlock()
-		if c != nil {
-			return c, nil // if it is dead again, its request will say so
-		}
+		return c, nil
 	}
+	if s.closing {
+		s.mu.Unlock()
+		return nil, s.explain(inPhase(PhaseCall, ErrClosed), nil)
+	}
+	work := s.join(&s.starting, s.start)
+	s.mu.Unlock()
+	if err := work.wait(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	c := s.last
+	s.mu.Unlock()
+	return c, nil // if it is dead again already, the request will say why
 }
 
 // start opens a connection and makes the server ready, or tells why it is not.
@@ -132,8 +128,10 @@ func (s *server) start(ctx context.Context) error {
 		st.ServerName, st.ServerVersion = s.line(hello.name, maxServerName), s.line(hello.version, maxServerVersion)
 		st.Instructions = s.page(hello.instructions, maxInstructions)
 	})
-	if c.dead() { // before it was the connection, so that nobody could mark the server
-		s.lost(c, c.whyDead())
+	if c.dead() { // perhaps before it was the connection, so that nobody could mark the server
+		why := c.whyDead()
+		s.lost(c, why)
+		return s.explain(inPhase(PhaseList, why), c)
 	}
 	return nil
 }
