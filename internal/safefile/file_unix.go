@@ -61,6 +61,9 @@ func publish(temp, path string) error {
 // syncDir makes a rename in dir last. File systems that cannot sync a folder say so with EINVAL or ENOTSUP.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil // we may write there and not read; the file itself is synced
+	}
 	if err != nil {
 		return err
 	}

@@ -275,8 +275,23 @@ func TestKilledWriter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		Sweep(path)
 		_ = release()
+		onlyEntries(t, dir, "f", "f.lock")
 	}
+}
+
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	keep := []string{".f.new", ".g.new-1", "f", "f.new-1"}
+	for _, name := range append([]string{".f.new-1", ".f.new-2"}, keep...) {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	Sweep(filepath.Join(dir, "f"))
+	onlyEntries(t, dir, keep...)
+	Sweep(filepath.Join(dir, "none", "f"))
 }
 
 // rewriteRole writes os.Args[1] for ever, telling each time.

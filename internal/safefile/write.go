@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Create makes a new file with mode perm and the given contents; an existing one (of any kind,
@@ -77,9 +78,27 @@ func existing(path string) (target string, info fs.FileInfo, err error) {
 	return target, info, nil
 }
 
+// tempMark is what the name of a temporary file has after the name of its file.
+const tempMark = ".new-"
+
+// Sweep removes the temporary files that killed writers of path left. Only who holds the lock that all
+// writers of path take may call it.
+func Sweep(path string) {
+	dir, prefix := filepath.Dir(path), "."+filepath.Base(path)+tempMark
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), prefix) && e.Type().IsRegular() {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
 // writeTemp writes a synced file beside path, which only we can read before its mode is set, and returns its name.
 func writeTemp(path string, data []byte, perm fs.FileMode) (name string, err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".new-*")
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+tempMark+"*")
 	if err != nil {
 		return "", err
 	}

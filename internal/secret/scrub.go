@@ -10,7 +10,8 @@ const MinScrubbed = 6
 
 // Scrubber replaces known secret values, and their base64, hexadecimal, URL-encoded, quoted and
 // JSON-escaped forms, by [redacted]; base64 also where the value is only a part of what was
-// encoded. It may be used by several goroutines at once. A nil Scrubber changes nothing.
+// encoded. Foreign text goes through package untrusted first: an escape sequence or a hidden character in the
+// middle of a value keeps it from being found. A Scrubber may be used by several goroutines at once. A nil Scrubber changes nothing.
 type Scrubber struct {
 	mu      sync.Mutex
 	known   map[String]bool

@@ -61,6 +61,7 @@ func Patch(ctx context.Context, path string, keys []string, value jsontext.Value
 	if err != nil {
 		return fmt.Errorf("change settings: %w", err)
 	}
+	safefile.Sweep(path)
 	return errors.Join(patchLocked(path, keys, value), release())
 }
 

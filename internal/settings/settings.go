@@ -59,7 +59,7 @@ type Hook struct {
 	OnFailure string   // warn (default) or block
 }
 
-// Warning is something in a settings file that was ignored. Its texts are safe to show.
+// Warning is something in a settings file that was ignored. Key and Text are safe to show.
 type Warning struct{ Path, Key, Text string }
 
 // Error is a mistake in a settings file.

@@ -3,19 +3,17 @@ package approval
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 
-	"magi-code/internal/jsondoc"
 	"magi-code/internal/mcp/definition"
 )
+
+
 
 // roleVar makes the test binary a process that reviews a definition, and so makes the key.
 const roleVar = "APPROVAL_TEST_ROLE"
@@ -186,101 +184,6 @@ func TestStates(t *testing.T) {
 	s.want("renewed", IsApproved)
 }
 
-// R-A2: the record is exactly as specified, and tells nothing.
-func TestRecordForm(t *testing.T) {
-	s := stage(t, `{"command":"c4nary-command"}`)
-	s.write(s.store.settingsPath(), "{\n  \"provider\": \"x\",\n  \"later\":[1,  2]\n}\n")
-	v := s.approve()
-	want := "{\n  \"provider\": \"x\",\n  \"later\":[1,  2],\n  \"capabilities\": {\n    \"mcp_approvals\": {\n      " +
-		fmt.Sprintf("%q", s.file) + ": {\n        \"s\": {\"version\":1,\"digest\":\"" + v.Fingerprint + "\"}\n      }\n    }\n  }\n}\n"
-	if got := s.settings(); got != want {
-		t.Errorf("settings\n%s\nwant\n%s", got, want)
-	}
-	if err := s.store.Revoke(t.Context(), s.file, "s"); err != nil {
-		t.Fatal(err)
-	}
-	if got := s.settings(); !strings.Contains(got, `"s": false`) {
-		t.Errorf("revoked: %s", got)
-	}
-}
-
-// R-A3, S8: malformed records of every kind authorize nothing.
-func TestMalformedRecords(t *testing.T) {
-	s := stage(t, `{"command":"c"}`)
-	digest := s.approve().Fingerprint
-	s.record(`{"version":1,"digest":"` + digest + `"}`)
-	s.want("the control", IsApproved)
-	tests := map[string]State{
-		`null`: Invalid, `1`: Invalid, `0`: Invalid, `"x"`: Invalid, `""`: Invalid, `[]`: Invalid, `{}`: Invalid,
-		`true`: RenewalRequired, `false`: Revoked,
-		`"` + digest + `"`:                                                               Invalid,
-		`["` + digest + `"]`:                                                             Invalid,
-		`{"version":1}`:                                                                  Invalid,
-		`{"version":1,"x":true}`:                                                         Invalid,
-		`{"digest":"` + digest + `"}`:                                                    Invalid,
-		`{"version":"1","digest":"` + digest + `"}`:                                      Invalid,
-		`{"version":null,"digest":"` + digest + `"}`:                                     Invalid,
-		`{"version":true,"digest":"` + digest + `"}`:                                     Invalid,
-		`{"version":[1],"digest":"` + digest + `"}`:                                      Invalid,
-		`{"version":1.0,"digest":"` + digest + `"}`:                                      Invalid,
-		`{"version":1e0,"digest":"` + digest + `"}`:                                      Invalid,
-		`{"version":2,"digest":"` + digest + `"}`:                                        RenewalRequired,
-		`{"version":0,"digest":"` + digest + `"}`:                                        RenewalRequired,
-		`{"version":-1,"digest":"` + digest + `"}`:                                       RenewalRequired,
-		`{"version":2}`:                                                                  RenewalRequired,
-		`{"version":18446744073709551617,"digest":"` + digest + `"}`:                     RenewalRequired,
-		`{"version":1,"digest":"` + digest[1:] + `"}`:                                    Invalid,
-		`{"version":1,"digest":"` + digest + `0"}`:                                       Invalid,
-		`{"version":1,"digest":""}`:                                                      Invalid,
-		`{"version":1,"digest":"` + strings.ToUpper(digest[:63]) + `F"}`:                 Invalid,
-		`{"version":1,"digest":"` + digest[:63] + `g"}`:                                  Invalid,
-		`{"version":1,"digest":"` + digest[:63] + ` "}`:                                  Invalid,
-		`{"version":1,"digest":" ` + digest[:63] + `"}`:                                  Invalid,
-		`{"version":1,"digest":null}`:                                                    Invalid,
-		`{"version":1,"digest":1}`:                                                       Invalid,
-		`{"version":1,"digest":true}`:                                                    Invalid,
-		`{"version":1,"digest":["` + digest + `"]}`:                                      Invalid,
-		`{"version":1,"Digest":"` + digest + `"}`:                                        Invalid,
-		`{"Version":1,"digest":"` + digest + `"}`:                                        Invalid,
-		`{"version":1,"digest":"` + digest + `","x":1}`:                                  Invalid,
-		`{"version":1,"digest":"` + flip(digest) + `"}`:                                  Changed,
-		`{"version":1,"digest":"` + strings.Repeat("0", 64) + `"}`:                       Changed,
-		`{"digest":"` + digest + `","version":1}`:                                        IsApproved,
-		`{"version":1,"digest":"\u00` + fmt.Sprintf("%x", digest[0]) + digest[1:] + `"}`: IsApproved, // the same text
-	}
-	for raw, want := range tests {
-		s.record(raw)
-		s.want(raw, want)
-	}
-	for _, text := range []string{
-		`{"capabilities":{"mcp_approvals":%s}}`, `{"capabilities":{"mcp_approvals":{"` + filepath.ToSlash(s.file) + `":%s}}}`,
-	} {
-		for _, raw := range []string{"true", "null", "1", `"x"`, "[]"} {
-			s.write(s.store.settingsPath(), fmt.Sprintf(text, raw))
-			if got := s.state(); got == IsApproved || got == NeverApproved || got == Revoked {
-				t.Errorf("%s with %s: %v", text, raw, got)
-			}
-		}
-	}
-	for _, text := range []string{`{"capabilities":true}`, `{}`, ``, `{"Capabilities":{"mcp_approvals":{"` + s.file + `":{"s":{"version":1,"digest":"` + digest + `"}}}}}`} {
-		s.write(s.store.settingsPath(), text)
-		s.want(text, NeverApproved)
-	}
-	dup := fmt.Sprintf(`{"capabilities":{"mcp_approvals":{%q:{"s":false,"s":{"version":1,"digest":"%s"}}}}}`, s.file, digest)
-	s.write(s.store.settingsPath(), dup)
-	if _, err := s.store.Check(s.servers()); err == nil {
-		t.Error("duplicate records are read")
-	}
-}
-
-// flip changes one digit.
-func flip(digest string) string {
-	if digest[0] == '0' {
-		return "1" + digest[1:]
-	}
-	return "0" + digest[1:]
-}
-
 // R-A4, S2: source and name are part of what is approved; two spellings of one file are one source.
 func TestBinding(t *testing.T) {
 	s := stage(t, `{"command":"c"}`)
@@ -322,213 +225,62 @@ func TestBinding(t *testing.T) {
 	s.want("through a link", IsApproved)
 }
 
-// R-A6, S5: an action on something that changed since it was shown saves nothing.
-func TestStaleApproval(t *testing.T) {
-	s := stage(t, `{"command":"c"}`)
-	shown := s.review()
-	changes := map[string]func(){
-		"another definition": func() { s.define(`{"command":"evil"}`) },
-		"another name":       func() { s.write(s.file, `{"mcpServers":{"t":{"command":"c"}}}`) },
-		"no file":            func() { _ = os.Remove(s.file) },
-		"another key":        func() { s.define(`{"command":"c"}`); s.write(s.store.keyPath(), strings.Repeat("k", keyBytes)) },
-		"no key":             func() { s.define(`{"command":"c"}`); _ = os.Remove(s.store.keyPath()) },
+// S1: each bound field, changed one at a time, ends the approval; S5: a proof keeps what was checked.
+func TestEveryFieldIsBound(t *testing.T) {
+	const full = `{"type":"http","url":"https://h/p?q=1#f","headers":{"X-A":"1","X-B":"${T:-u}"},"timeout":60,"oauth":{"client_id":"i","scopes":["r","w"],"authorization_server":"https://as"}}`
+	const local = `{"type":"stdio","command":"c","args":["a","b"],"env":{"A":"1","B":"2"},"timeout":60}`
+	edits := map[string][][2]string{
+		full: {{"https://h/", "https://i/"}, {"/p?", "/P?"}, {"q=1", "q=2"}, {"#f", "#g"}, {`"X-A":"1"`, `"X-A":"2"`}, {"X-A", "X-C"}, {"${T:-u}", "${T}"}, {"${T:-u}", "${T:-v}"}, {"${T:-u}", "${S:-u}"},
+			{"60", "61"}, {`"i"`, `"j"`}, {`["r","w"]`, `["w","r"]`}, {`["r","w"]`, `["r"]`}, {"https://as", "https://at"}, {`,"oauth":{"client_id":"i","scopes":["r","w"],"authorization_server":"https://as"}`, ""}},
+		local: {{`"c"`, `"d"`}, {`["a","b"]`, `["b","a"]`}, {`["a","b"]`, `["a","b","c"]`}, {`"A":"1"`, `"A":"2"`}, {`"A":"1"`, `"C":"1"`}, {`"A":"1","B":"2"`, `"A":"2","B":"1"`}, {"60", "0.6e2"},
+			{local, `{"type":"http","url":"https://h"}`}},
 	}
-	for _, name := range []string{"another definition", "another name", "no file", "another key", "no key"} {
-		changes[name]()
-		err := s.store.Approve(t.Context(), shown, none)
-		var stale *StaleError
-		if !errors.As(err, &stale) || stale.Server != "s" || !strings.Contains(err.Error(), "look at it again") {
-			t.Errorf("%s: %v", name, err)
-		}
-		if got := s.settings(); got != "" {
-			t.Errorf("%s: saved %s", name, got)
-		}
-	}
-	s.write(s.file, `{"mcpServers":{"s":{"command":7}}}`)
-	if err := s.store.Approve(t.Context(), shown, none); err == nil || s.settings() != "" {
-		t.Errorf("a broken definition: %v", err)
-	}
-	s.define(`{"command":"c"}`)
-	fresh := s.review()
-	for _, fingerprint := range []string{"", fresh.Fingerprint[:63], flip(fresh.Fingerprint), strings.ToUpper(fresh.Fingerprint)} {
-		v := fresh
-		v.Fingerprint = fingerprint
-		if err := s.store.Approve(t.Context(), v, none); err == nil {
-			t.Errorf("fingerprint %q is accepted", fingerprint)
-		}
-	}
-	swapped := fresh
-	swapped.Server.Command = "shown to nobody" // what counts is the file and the fingerprint
-	if err := s.store.Approve(t.Context(), swapped, none); err != nil {
-		t.Fatal(err)
-	}
-	s.want("approved from the file", IsApproved)
-}
-
-// R-A6: what cannot run is not approved, and what was saved before stays.
-func TestApprovalChecksFirst(t *testing.T) {
-	const canary = "c4naryValue"
-	lookup := func(name string) (string, bool) { return canary + "\n", name == "LF" }
-	for entry, want := range map[string]string{
-		`{"command":"${MISSING}"}`:                                     "MISSING is not set",
-		`{"command":"c","timeout":0}`:                                  "timeout",
-		`{"command":"c","args":["${"]}`:                                "no closing",
-		`{"type":"http","url":"http://far.example"}`:                   "plain http",
-		`{"type":"http","url":"https://h","headers":{"X":"${LF}"}}`:    "headers.X",
-		`{"type":"http","url":"https://u:p@h"}`:                        "user name",
-		`{"type":"http","url":"https://h","headers":{"Host":"h"}}`:     "headers.Host",
-		`{"type":"http","url":"https://h","oauth":{"scopes":["a b"]}}`: "oauth.scopes[0]",
-	} {
+	for entry, list := range edits {
 		s := stage(t, entry)
-		if err := s.store.Revoke(t.Context(), s.file, "s"); err != nil {
+		s.approve()
+		entries, err := s.store.Check(s.servers())
+		if err != nil {
 			t.Fatal(err)
 		}
-		before := s.settings()
-		err := s.store.Approve(t.Context(), s.review(), lookup)
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), canary) {
-			t.Errorf("%s: %v", entry, err)
-		}
-		if s.settings() != before || s.state() != Revoked {
-			t.Errorf("%s: the saved decision changed", entry)
-		}
-	}
-}
-
-// R-A10: what no longer parses or exists can be revoked.
-func TestRevokeWithoutDefinition(t *testing.T) {
-	s := stage(t, `{"command":"c"}`)
-	s.approve()
-	s.write(s.file, "{broken")
-	if err := s.store.Revoke(t.Context(), s.file, "s"); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.store.Revoke(t.Context(), "/gone/.mcp.json", "g"); err != nil {
-		t.Fatal(err)
-	}
-	s.define(`{"command":"c"}`)
-	s.want("revoked", Revoked)
-	left, err := s.store.Leftover(s.servers())
-	if err != nil || len(left) != 1 || left[0] != (Record{"/gone/.mcp.json", "g"}) {
-		t.Errorf("left over: %v, %v", left, err)
-	}
-	for _, pair := range [][2]string{{"", "s"}, {s.file, ""}} {
-		if err := s.store.Revoke(t.Context(), pair[0], pair[1]); err == nil {
-			t.Errorf("%q is revoked", pair)
-		}
-	}
-}
-
-// R-A3, R-A6: settings that cannot be read or written give an error, never an approval.
-func TestBrokenSettings(t *testing.T) {
-	s := stage(t, `{"command":"c"}`)
-	v := s.approve()
-	s.write(s.store.settingsPath(), "{\n// mine\n}")
-	if _, err := s.store.Check(s.servers()); err == nil || !strings.Contains(err.Error(), ":2:1: comments") {
-		t.Errorf("Check: %v", err)
-	}
-	if err := s.store.Approve(t.Context(), v, none); err == nil || !strings.Contains(err.Error(), ":2:1: comments") {
-		t.Errorf("Approve: %v", err)
-	}
-	if got := s.settings(); got != "{\n// mine\n}" {
-		t.Errorf("the file changed to %q", got)
-	}
-}
-
-// R-A5, S8: the key file.
-func TestKeyFile(t *testing.T) {
-	s := stage(t, `{"command":"c"}`)
-	s.approve()
-	path := s.store.keyPath()
-	key, err := os.ReadFile(path)
-	if err != nil || len(key) != keyBytes || bytes.Equal(key, make([]byte, keyBytes)) {
-		t.Fatalf("key %x, %v", key, err)
-	}
-	refuse := func(what string) {
-		t.Helper()
-		_, err := s.store.Check(s.servers())
-		if !errors.Is(err, ErrKey) || !strings.Contains(err.Error(), path) {
-			t.Errorf("%s: Check says %v", what, err)
-		}
-		if strings.Contains(fmt.Sprintf("%v %+v", err, err), string(key)) {
-			t.Errorf("%s: the key is told", what)
-		}
-		if _, err := s.store.Review(t.Context(), s.servers()[0]); !errors.Is(err, ErrKey) {
-			t.Errorf("%s: Review says %v", what, err)
-		}
-		if err := s.store.Approve(t.Context(), View{Server: s.servers()[0]}, none); !errors.Is(err, ErrKey) {
-			t.Errorf("%s: Approve says %v", what, err)
-		}
-	}
-	for what, text := range map[string][]byte{"short": key[:31], "long": append(bytes.Clone(key), '\n'), "empty": nil, "huge": make([]byte, 1<<20)} {
-		s.write(path, string(text))
-		refuse(what)
-	}
-	_ = os.Remove(path)
-	if err := os.Mkdir(path, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	refuse("a folder")
-	_ = os.Remove(path)
-	if entries, err := s.store.Check(nil); err != nil || len(entries) != 0 {
-		t.Errorf("no servers: %v, %v", entries, err)
-	}
-	if runtime.GOOS == "windows" {
-		return
-	}
-	s.write(path+".other", string(key))
-	if err := os.Symlink(path+".other", path); err != nil {
-		t.Fatal(err)
-	}
-	refuse("a link")
-	_ = os.Remove(path)
-	for _, mode := range []os.FileMode{0o640, 0o604, 0o660, 0o606, 0o644, 0o666, 0o610} {
-		s.write(path, string(key))
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
-		refuse(mode.String())
-	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s.want("mended", IsApproved)
-	if info, _ := os.Stat(s.home); info.Mode().Perm() != 0o700 {
-		t.Errorf("the folder has mode %v", info.Mode())
-	}
-}
-
-// R-A5: processes that make the key at once end with one.
-func TestKeyRace(t *testing.T) {
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	home := filepath.Join(t.TempDir(), "home")
-	results := make([]string, 6)
-	var wg sync.WaitGroup
-	for i := range results {
-		cmd := exec.Command(exe, home)
-		cmd.Env = append(os.Environ(), roleVar+"=review")
-		wg.Go(func() {
-			out, err := cmd.Output()
-			if err != nil {
-				t.Errorf("%v: %s", err, out)
+		proof, _ := entries[0].Approved()
+		for _, e := range list {
+			edited := strings.Replace(entry, e[0], e[1], 1)
+			if edited == entry {
+				t.Fatalf("%s is not in %s", e[0], entry)
 			}
-			results[i] = string(out)
-		})
-	}
-	wg.Wait()
-	for _, r := range results {
-		if !isDigest(r) || r != results[0] {
-			t.Errorf("fingerprints %q and %q", r, results[0])
+			s.define(edited)
+			s.want(edited, Changed)
 		}
+		if d, _ := proof.Definition(); !bytes.Equal(d.Canonical(), entries[0].Server.Canonical()) {
+			t.Error("the proof changed with the file")
+		}
+		s.define(entry)
+		s.want("as it was", IsApproved)
 	}
-	if info, err := os.Stat(filepath.Join(home, "mcp-approval.key")); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
-		t.Errorf("key file: %v, %v", info, err)
+}
+
+// S2: a link that leads to another file of the same text leads to another source.
+func TestRetargetedLink(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		return // links need a privilege there
 	}
-	entries, _ := os.ReadDir(home)
-	if len(entries) != 1 {
-		t.Errorf("more than the key is left: %v", entries)
+	s := stage(t, `{"command":"c"}`)
+	dir := filepath.Dir(s.file)
+	one, two := filepath.Join(dir, "one.json"), filepath.Join(dir, "two.json")
+	for _, path := range []string{one, two} {
+		s.write(path, `{"mcpServers":{"s":{"command":"c"}}}`)
+	}
+	for i, target := range []string{one, two} {
+		_ = os.Remove(s.file)
+		if err := os.Symlink(target, s.file); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			s.approve()
+			s.want("approved", IsApproved)
+		} else {
+			s.want("leads elsewhere", NeverApproved)
+		}
 	}
 }
 
@@ -573,30 +325,4 @@ func TestFormatTellsNothing(t *testing.T) {
 			t.Errorf("%T tells %s", x, got)
 		}
 	}
-}
-
-// FuzzRecord: no record but the right one authorizes.
-func FuzzRecord(f *testing.F) {
-	key := bytes.Repeat([]byte("k"), keyBytes)
-	d := definition.Server{Name: "s", Source: "/p", Type: definition.Stdio, Command: "c", Timeout: 30}
-	right := digest(key, d)
-	for _, raw := range []string{"true", "false", "null", `{"version":1,"digest":"` + right + `"}`, `{"version":2}`, `{"digest":[],"version":1}`} {
-		f.Add(raw)
-	}
-	f.Fuzz(func(t *testing.T, raw string) {
-		v, err := jsondoc.Parse([]byte(raw))
-		if err != nil {
-			return
-		}
-		got := judge(v, key, d)
-		if got == IsApproved && !(v.Get("digest").Text == right && string(v.Get("version").Raw) == "1" && len(v.Members) == 2) {
-			t.Fatalf("%s authorizes", raw)
-		}
-		if got == NeverApproved {
-			t.Fatalf("%s counts as nothing", raw)
-		}
-		if judge(v, nil, d) == IsApproved {
-			t.Fatalf("%s authorizes without a key", raw)
-		}
-	})
 }

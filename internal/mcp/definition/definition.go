@@ -80,7 +80,7 @@ func (s Server) summary() string {
 	return untrusted.Line(fmt.Sprintf("server %q (%s, %s)", s.Name, s.Type, s.Source))
 }
 
-// Warning is something ignored in a file: unknown keys, a lookalike mistake. Its texts are safe to show.
+// Warning is something ignored in a file: unknown keys, a lookalike mistake. All but Source is safe to show.
 type Warning struct{ Source, Server, Field, Text string }
 
 // Config is both files together.
@@ -100,7 +100,7 @@ type Error struct {
 	Server       string
 	Field        string
 	Text         string // what is wrong, one sentence, no value of an expanded reference in it
-	Hint         string // the cure
+	Hint         string // the cure, ours as Text is
 	Cause        error  // nil unless the file could not be read
 }
 

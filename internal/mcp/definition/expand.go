@@ -128,6 +128,9 @@ func (x *expander) stdio(l *Launch) {
 	if ok && strings.TrimSpace(command) == "" {
 		x.fail("command", "the command is empty", "name the program to start")
 	}
+	if ok && strings.HasPrefix(command, "~/") {
+		x.fail("command", "nobody expands the ~ of the command, because no shell runs it", "write ${HOME}/ in its place")
+	}
 	l.Command = secret.New(command)
 	for i, a := range x.server.Args {
 		text, _ := x.expand("arg", "", fmt.Sprintf("args[%d]", i), a)

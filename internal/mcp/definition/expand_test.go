@@ -123,6 +123,7 @@ func TestExpandChecks(t *testing.T) {
 		{stdio("${E}"), "command", "empty"},
 		{stdio("${S}"), "command", "empty"},
 		{stdio("${NUL}"), "command", "NUL"},
+		{stdio("~/bin/x"), "command", "no shell"},
 		{stdio("c", Pair{"", "x"}), "env", "empty name"},
 		{stdio("c", Pair{"A=B", "x"}), "env.A=B", "must not contain"},
 		{stdio("c", Pair{"A\x00", "x"}), "env.A\x00", "must not contain"},

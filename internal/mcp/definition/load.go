@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -62,10 +63,10 @@ func (f file) has(name string) bool { return slices.Contains(f.names, name) }
 func load(path string, scope Scope) file {
 	canonical, err := CanonicalPath(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return file{}
+		return missing(path)
 	}
 	if err != nil {
-		return file{path: path, errs: []error{&Error{Source: path, Text: "the file cannot be found out about", Cause: err}}}
+		return file{path: path, errs: []error{unreadable(path, err)}}
 	}
 	data, err := safefile.Read(canonical, MaxBytes)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -87,9 +88,21 @@ func CanonicalPath(path string) (string, error) {
 	return filepath.EvalSymlinks(abs)
 }
 
+// missing is a file that is not there; of a link that leads nowhere it warns.
+func missing(path string) file {
+	var f file
+	if _, err := os.Lstat(path); err == nil {
+		f.warnings = append(f.warnings, Warning{Source: path, Text: "a symbolic link whose target does not exist, ignored"})
+	}
+	return f
+}
+
 // unreadable says why a file that is there cannot be read.
 func unreadable(path string, err error) *Error {
 	e := &Error{Source: path, Text: "the file cannot be read", Cause: err}
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		e.Text += ": " + pe.Err.Error()
+	}
 	switch {
 	case errors.Is(err, safefile.ErrNotRegular):
 		e.Text = "it is not a regular file"

@@ -300,6 +300,14 @@ func TestLoadFiles(t *testing.T) {
 		if err != nil || len(servers) != 1 || servers[0].Source != real {
 			t.Errorf("through a link: %+v, %v", servers, err)
 		}
+		dangling := filepath.Join(root, "dangling")
+		if err := os.Symlink(filepath.Join(root, "nowhere"), dangling); err != nil {
+			t.Fatal(err)
+		}
+		servers, warnings, err := LoadSource(dangling, Global)
+		if err != nil || len(servers) > 0 || len(warnings) != 1 {
+			t.Errorf("a dangling link: %v, %v", warnings, err)
+		}
 	}
 	folder := filepath.Join(root, "folder", FileName)
 	if err := os.MkdirAll(folder, 0o700); err != nil {

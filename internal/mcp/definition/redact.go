@@ -49,7 +49,7 @@ func (v *view) stdio(s Server) {
 		shell = "runs a shell"
 	}
 	m := masker{}
-	v.add("command", m.text(s.Command, m.words), shell, oddText(s.Command))
+	v.add("command", m.text(s.Command, m.words), shell, relative(s.Command), oddText(s.Command))
 	for i, a := range s.Args {
 		v.add("args["+strconv.Itoa(i)+"]", m.arg(before(s.Args, i), a), oddText(a))
 	}
@@ -60,6 +60,15 @@ func (v *view) stdio(s Server) {
 		}
 		v.add("env."+p.Name, orEmpty(shown), flag, oddName(p.Name), oddText(p.Value))
 	}
+}
+
+// relative flags a command that is a file of whatever folder the program is started in.
+func relative(command string) string {
+	first, _, _ := strings.Cut(command, "${")
+	if strings.ContainsAny(first, `/\`) && !filepath.IsAbs(first) && !strings.HasPrefix(first, "/") {
+		return "a file below the working folder"
+	}
+	return ""
 }
 
 // before is the argument in front of the i-th; "" for the first.

@@ -97,6 +97,12 @@ args[3]: 😀
 env.A\u{200b}: [redacted] !! hidden characters in the name; hidden characters
 timeout: 0.5 !! not a whole number from 1 to 300
 `},
+		{"relative", `{"command":"./bin/x","args":["./y"]}`, `
+type: stdio
+command: ./bin/x !! a file below the working folder
+args[0]: ./y
+timeout: 30 s
+`},
 		{"broken reference", `{"command":"${x","env":{"A":"sec${ret"}}`, `
 type: stdio
 command: ${x !! a reference that begins with ${ has no closing }
