@@ -13,8 +13,6 @@ import (
 	"magi-code/internal/mcp/definition"
 )
 
-
-
 // roleVar makes the test binary a process that reviews a definition, and so makes the key.
 const roleVar = "APPROVAL_TEST_ROLE"
 
