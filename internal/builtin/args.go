@@ -65,7 +65,7 @@ func arguments[T any](c tool.Call) (T, error) {
 	}
 	field := clip(semantic.JSONPointer.LastToken(), maxShownName)
 	if errors.Is(err, json.ErrUnknownName) {
-		return a, fmt.Errorf("unknown field %+q; the fields are %s", field, strings.Join(fields[T](), ", "))
+		return a, fmt.Errorf("unknown field %q; the fields are %s", field, strings.Join(fields[T](), ", "))
 	}
 	if field == "" {
 		return a, errors.New("the arguments must be a JSON object")
@@ -78,7 +78,7 @@ func arguments[T any](c tool.Call) (T, error) {
 	case semantic.GoType.Kind() == reflect.Bool:
 		kind = "true or false"
 	}
-	return a, fmt.Errorf("field %+q must be %s", field, kind)
+	return a, fmt.Errorf("field %q must be %s", field, kind)
 }
 
 // maxShownName bounds in bytes how much of a wrong name an error repeats.

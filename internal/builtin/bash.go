@@ -92,7 +92,7 @@ func (t *toolset) folder(path string) (string, error) {
 		return "", explain(err, path)
 	}
 	if !st.IsDir() {
-		return "", fmt.Errorf("cwd %+q is not a folder", clip(path, maxShownPath))
+		return "", fmt.Errorf("cwd %q is not a folder", clip(path, maxShownPath))
 	}
 	return at.abs, nil
 }

@@ -53,20 +53,20 @@ type toolset struct {
 // Tools returns the tools, their schemas complete with intent.
 func Tools(o Options) []tool.Tool {
 	t := &toolset{o: o}
-	make := func(name, description, schema string, readOnly bool, run func(context.Context, tool.Call) (tool.Result, error)) tool.Tool {
+	one := func(name, description, schema string, readOnly bool, run func(context.Context, tool.Call) (tool.Result, error)) tool.Tool {
 		return tool.Tool{
 			Name: name, Description: description, Schema: jsontext.Value(schema),
 			Origin: tool.Builtin, ReadOnly: readOnly, Run: run,
 		}
 	}
 	return []tool.Tool{
-		make(nameRead, readDescription, readSchema, true, t.read),
-		make(nameListFiles, listDescription, listSchema, true, t.list),
-		make(nameFind, findDescription, findSchema, true, t.find),
-		make(nameGrep, grepDescription, grepSchema, true, t.grep),
-		make(nameWrite, writeDescription, writeSchema, false, t.write),
-		make(nameEdit, editDescription, editSchema, false, t.edit),
-		make(nameBash, bashDescription, bashSchema, false, t.bash),
+		one(nameRead, readDescription, readSchema, true, t.read),
+		one(nameListFiles, listDescription, listSchema, true, t.list),
+		one(nameFind, findDescription, findSchema, true, t.find),
+		one(nameGrep, grepDescription, grepSchema, true, t.grep),
+		one(nameWrite, writeDescription, writeSchema, false, t.write),
+		one(nameEdit, editDescription, editSchema, false, t.edit),
+		one(nameBash, bashDescription, bashSchema, false, t.bash),
 	}
 }
 

@@ -57,9 +57,9 @@ func (t *toolset) planEdit(ctx context.Context, c tool.Call) (change, error) {
 	path := clip(a.Path, maxShownPath)
 	switch {
 	case !ch.exists:
-		return change{}, fmt.Errorf("%+q does not exist; to create it use write", path)
+		return change{}, fmt.Errorf("%q does not exist; to create it use write", path)
 	case ch.oddOld:
-		return change{}, fmt.Errorf("%+q is binary or has more than %d bytes and cannot be edited", path, maxFile)
+		return change{}, fmt.Errorf("%q is binary or has more than %d bytes and cannot be edited", path, maxFile)
 	}
 	old, text := *a.Old, *a.New
 	// Files with Windows line ends are shown without them: the change gets the ends that the file has.
@@ -74,7 +74,7 @@ func (t *toolset) planEdit(ctx context.Context, c tool.Call) (change, error) {
 	case count == 0:
 		return change{}, notFound(ch.old, *a.Old, path)
 	case count > 1 && !a.All:
-		return change{}, fmt.Errorf("old occurs %d times in %+q (lines %s): add lines around it to make it unique, or set all to true",
+		return change{}, fmt.Errorf("old occurs %d times in %q (lines %s): add lines around it to make it unique, or set all to true",
 			count, path, linesOf(ch.old, old))
 	}
 	if grown := len(ch.old) + count*(len(text)-len(old)); grown > maxFile {
@@ -121,18 +121,18 @@ func linesOf(text, old string) string {
 func notFound(text, old, path string) error {
 	wanted := strings.Split(strings.Trim(old, "\r\n"), "\n")
 	if all(wanted, numbered.MatchString) {
-		return fmt.Errorf("old does not occur in %+q: leave out the line numbers and tabs that read shows", path)
+		return fmt.Errorf("old does not occur in %q: leave out the line numbers and tabs that read shows", path)
 	}
 	lines := strings.Split(text, "\n")
 	if at := sameButSpace(lines, wanted); at > 0 {
-		return fmt.Errorf("old does not occur in %+q, but the text at line %d differs only in white space; line %d is %+q",
+		return fmt.Errorf("old does not occur in %q, but the text at line %d differs only in white space; line %d is %q",
 			path, at, at, clip(strings.TrimSuffix(lines[at-1], "\r"), maxShownLine))
 	}
 	if at, which := nearest(lines, wanted); at > 0 {
-		return fmt.Errorf("old does not occur in %+q: its line %d is like line %d of the file, %+q; read the file again",
+		return fmt.Errorf("old does not occur in %q: its line %d is like line %d of the file, %q; read the file again",
 			path, which, at, clip(strings.TrimSuffix(lines[at-1], "\r"), maxShownLine))
 	}
-	return fmt.Errorf("old does not occur in %+q, not even one of its lines; read the file again", path)
+	return fmt.Errorf("old does not occur in %q, not even one of its lines; read the file again", path)
 }
 
 func all(list []string, is func(string) bool) bool {

@@ -41,7 +41,7 @@ func compileGlob(pattern string) (glob, error) {
 		segments := strings.Split(strings.TrimSuffix(alternative, "/"), "/")
 		for _, s := range segments {
 			if _, err := path.Match(s, ""); err != nil {
-				return glob{}, fmt.Errorf("the pattern %+q is malformed: a [ or \\ is not closed", pattern)
+				return glob{}, fmt.Errorf("the pattern %q is malformed: a [ or \\ is not closed", pattern)
 			}
 		}
 		g.alternatives = append(g.alternatives, segments)

@@ -135,7 +135,7 @@ func (t *toolset) searchPlace(path string) (place, error) {
 		return place{}, explain(err, path)
 	}
 	if !st.IsDir() {
-		return at, fmt.Errorf("%+q: %w", clip(path, maxShownPath), errNoFolder)
+		return at, fmt.Errorf("%q: %w", clip(path, maxShownPath), errNoFolder)
 	}
 	return at, nil
 }

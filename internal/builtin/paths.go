@@ -60,7 +60,7 @@ func (o Options) locate(path string) (place, error) {
 		}
 		return place{root: root, rel: rel, abs: abs, shown: filepath.ToSlash(shown)}, nil
 	}
-	return place{}, fmt.Errorf("%+q is %w", clip(path, maxShownPath), errOutside)
+	return place{}, fmt.Errorf("%q is %w", clip(path, maxShownPath), errOutside)
 }
 
 // maxShownPath bounds in bytes how much of a path an error repeats.
@@ -105,15 +105,15 @@ func explain(err error, path string) error {
 	var pe *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%+q does not exist", path)
+		return fmt.Errorf("%q does not exist", path)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%+q: permission denied", path)
+		return fmt.Errorf("%q: permission denied", path)
 	case errors.Is(err, syscall.ENOTDIR):
-		return fmt.Errorf("%+q: a part of the path is not a folder", path)
+		return fmt.Errorf("%q: a part of the path is not a folder", path)
 	case errors.As(err, &pe):
-		return fmt.Errorf("%+q: %w", path, pe.Err)
+		return fmt.Errorf("%q: %w", path, pe.Err)
 	}
-	return fmt.Errorf("%+q: %w", path, err)
+	return fmt.Errorf("%q: %w", path, err)
 }
 
 // kindOf says what something that is not a regular file is.

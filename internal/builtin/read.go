@@ -83,7 +83,7 @@ func (t *toolset) readPlace(ctx context.Context, at place, path string, offset, 
 			return readImage(f, st.Size(), mime, path)
 		}
 		if isBinary(head[:n]) {
-			return tool.Result{}, fmt.Errorf("%+q is a binary file of %d bytes; use bash to look into it", clip(path, maxShownPath), st.Size())
+			return tool.Result{}, fmt.Errorf("%q is a binary file of %d bytes; use bash to look into it", clip(path, maxShownPath), st.Size())
 		}
 	}
 	if t.o.Files != nil {
@@ -117,7 +117,7 @@ func readImage(f io.Reader, size int64, mime, path string) (tool.Result, error) 
 		return tool.Result{}, explain(err, path)
 	}
 	if len(data) > maxImage {
-		return tool.Result{}, fmt.Errorf("%+q is an image of %d bytes, more than the %d that can be shown", clip(path, maxShownPath), size, maxImage)
+		return tool.Result{}, fmt.Errorf("%q is an image of %d bytes, more than the %d that can be shown", clip(path, maxShownPath), size, maxImage)
 	}
 	return tool.Result{Content: []tool.Content{
 		{Kind: tool.Text, Text: fmt.Sprintf("[%s, %d bytes]", mime, len(data))},

@@ -3,12 +3,15 @@ package builtin
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"magi-code/internal/tool"
 )
 
 var tree = map[string]string{
@@ -138,6 +141,78 @@ func TestGrepAgainstSlow(t *testing.T) {
 	}
 }
 
+// slowGrep is grep with context as one would write it without thinking of speed.
+func slowGrep(files []string, text func(string) string, re *regexp.Regexp, around int) string {
+	var out []string
+	for _, name := range files {
+		lines := strings.Split(strings.TrimSuffix(text(name), "\n"), "\n")
+		last := -1
+		for i, l := range lines {
+			near, hit := false, re.MatchString(l)
+			for j := max(0, i-around); j <= min(len(lines)-1, i+around); j++ {
+				near = near || re.MatchString(lines[j])
+			}
+			if !near {
+				continue
+			}
+			if around > 0 && len(out) > 0 && (last < 0 || last != i-1) {
+				out = append(out, "--")
+			}
+			last = i
+			mark := "-"
+			if hit {
+				mark = ":"
+			}
+			out = append(out, fmt.Sprintf("%s%s%d%s%s", name, mark, i+1, mark, l))
+		}
+	}
+	if len(out) == 0 {
+		return "[nothing matches]"
+	}
+	return strings.Join(out, "\n")
+}
+
+func TestGrepRandom(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	o := workspace(t, nil)
+	for range 300 {
+		files := []string{"a", "b"}
+		for _, f := range files {
+			var b strings.Builder
+			for range 1 + r.IntN(20) {
+				b.WriteString([]string{"x", "y", "xx", "", "yx"}[r.IntN(5)] + "\n")
+			}
+			put(t, filepath.Join(o.Dir, f), b.String())
+		}
+		pattern := []string{"x", "^x", "xx", "yx|q", "^$", "[x]y*", "z"}[r.IntN(7)]
+		around := r.IntN(4)
+		text := func(f string) string { return get(t, filepath.Join(o.Dir, f)) }
+		want := slowGrep(files, text, regexp.MustCompile(pattern), around)
+		if got := good(t, o, "grep", args{"pattern": pattern, "context": around}); got != want {
+			t.Fatalf("%q, context %d:\n%q\n%q\ngot\n%s\nwant\n%s", pattern, around, text("a"), text("b"), got, want)
+		}
+	}
+}
+
+// FuzzArguments gives tools any arguments: an error is a bounded sentence without control characters.
+func FuzzArguments(f *testing.F) {
+	for _, seed := range []string{`{}`, `{"pattern":"x","limit":"7"}`, `{"limit":1e309}`, `{"\u001b":1}`, `[`, `null`, `{"limit":null}`, `{"glob":{}}`, `{"a":1,"a":2}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		a, err := arguments[grepArgs](tool.Call{Arguments: data})
+		if err != nil {
+			if text := err.Error(); len(text) > 1000 || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\u202e' }) {
+				t.Fatalf("%q", text)
+			}
+			return
+		}
+		if a.Limit > 1<<52 || a.Limit < -1<<52 {
+			t.Fatalf("%d", a.Limit)
+		}
+	})
+}
+
 // slowGlob is the obvious definition of a pattern without braces.
 func slowGlob(pattern, name []string) bool {
 	if len(pattern) == 0 {
@@ -181,6 +256,30 @@ func FuzzGlob(f *testing.F) {
 		}
 		if got != want {
 			t.Fatalf("%q against %q: %v, want %v", pattern, name, got, want)
+		}
+	})
+}
+
+// BenchmarkGrep searches a project of 2,000 files and 20 MB.
+func BenchmarkGrep(b *testing.B) {
+	o := Options{Dir: b.TempDir()}
+	text := strings.Repeat("the quick brown fox jumps over the lazy dog, again and again\n", 160)
+	for i := range 2000 {
+		dir := filepath.Join(o.Dir, fmt.Sprint(i%50))
+		_ = os.MkdirAll(dir, 0o755)
+		_ = os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), []byte(text), 0o600)
+	}
+	t := &toolset{o: o}
+	for _, pattern := range []string{"needle", "need(le|ful)", "(needle|pin)", "(?i)needle"} {
+		b.Run(pattern, func(b *testing.B) {
+			for b.Loop() {
+				_, _ = t.grep(b.Context(), tool.Call{Arguments: []byte(fmt.Sprintf(`{"pattern":%q}`, pattern))})
+			}
+		})
+	}
+	b.Run("find", func(b *testing.B) {
+		for b.Loop() {
+			_, _ = t.find(b.Context(), tool.Call{Arguments: []byte(`{"pattern":"**/7*"}`)})
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -18,6 +19,8 @@ const (
 	maxFolder  = 20_000  // entries read of one folder
 	maxDepth   = 64      // folders below each other; each is an open descriptor while it is walked
 	readAhead  = 1024    // entries per read of a folder
+
+	maxWalk = 30 * time.Second // of one call: long enough for a large project, short enough for a home folder by mistake
 )
 
 // errStop ends a walk early without being an error.
@@ -39,13 +42,15 @@ type walker struct {
 	visit   func(entry) error
 	hidden  map[string]bool // absolute paths, lower case
 	visited int
+	until   time.Time
+	late    bool // the time was over before the end
 	cut     bool // something was too large to be seen completely
 	unread  int  // folders that could not be read
 }
 
 // walk calls visit for everything below a folder.
 func (o Options) walk(ctx context.Context, at place, depth int, visit func(entry) error) (*walker, error) {
-	w := &walker{depth: min(depth, maxDepth), visit: visit, hidden: make(map[string]bool)}
+	w := &walker{depth: min(depth, maxDepth), visit: visit, hidden: make(map[string]bool), until: time.Now().Add(maxWalk)}
 	for _, p := range o.Protected {
 		w.hidden[strings.ToLower(p)] = true
 		w.hidden[strings.ToLower(realOr(p))] = true
@@ -77,6 +82,10 @@ func (w *walker) folder(ctx context.Context, dir *os.Root, abs, rel string, dept
 		}
 		if w.visited++; w.visited > maxVisited {
 			w.cut = true
+			return errStop
+		}
+		if time.Now().After(w.until) {
+			w.late = true
 			return errStop
 		}
 		name := d.Name()
@@ -137,6 +146,9 @@ func (w *walker) notes() string {
 	var text string
 	if w.cut {
 		text += "[the tree is too large to be seen completely: give a narrower path]\n"
+	}
+	if w.late {
+		text += "[stopped after " + maxWalk.String() + ": give a narrower path]\n"
 	}
 	if w.unread > 0 {
 		text += "[" + strconv.Itoa(w.unread) + " folders could not be read]\n"

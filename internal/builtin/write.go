@@ -139,7 +139,7 @@ func (t *toolset) current(ctx context.Context, path string) (change, error) {
 	}
 	ch.at = at
 	if at.rel == "." {
-		return ch, fmt.Errorf("%+q is a folder", clip(path, maxShownPath))
+		return ch, fmt.Errorf("%q is a folder", clip(path, maxShownPath))
 	}
 	root, err := os.OpenRoot(at.root)
 	if err != nil {
@@ -160,7 +160,7 @@ func (t *toolset) current(ctx context.Context, path string) (change, error) {
 	defer func() { _ = f.Close() }()
 	ch.exists, ch.mode = true, st.Mode().Perm()
 	if ch.mode&0o200 == 0 {
-		return ch, fmt.Errorf("%+q is read-only; change its mode first if that is meant", clip(path, maxShownPath))
+		return ch, fmt.Errorf("%q is read-only; change its mode first if that is meant", clip(path, maxShownPath))
 	}
 	if st.Size() > maxFile {
 		ch.oddOld = true
