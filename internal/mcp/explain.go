@@ -68,7 +68,9 @@ func (s *server) explain(err error, c *client) *Error {
 		return e
 	}
 	e.Text = s.line(err.Error(), maxText)
-	if e.Hint = s.line(s.hint(e.Phase, err, c), maxText); c != nil && (e.Phase != PhaseCall || c.dead()) && !errors.Is(err, ErrSibling) {
+	e.Hint = s.line(s.hint(e.Phase, err, c), maxText)
+	ours := errors.Is(err, ErrSibling) || errors.Is(err, ErrAborted) // of which the server's stderr tells nothing
+	if c != nil && !ours && (e.Phase != PhaseCall || c.dead()) {
 		e.Stderr = s.stderrTail(c)
 	}
 	return e
@@ -110,9 +112,6 @@ func (s *server) hint(p Phase, err error, c *client) string {
 	if start, ok := errors.AsType[*stdio.StartError](err); ok && start.Reason == stdio.NotFound {
 		return `give "command" as an absolute path, or set PATH in "env"`
 	}
-	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && p == PhaseCall && e.Code == jsonrpc.CodeInvalidParams {
-		return "the server did not accept these arguments"
-	}
 	if (p == PhaseInitialize || p == PhaseList) && s.diedEarly(err, c) {
 		return s.environmentHint()
 	}
@@ -151,7 +150,7 @@ func (s *server) environmentHint() string {
 	}
 	var withheld []string
 	for _, name := range commonVariables() {
-		if given[strings.ToUpper(name)] || s.o.Lookup == nil {
+		if given[strings.ToUpper(name)] {
 			continue
 		}
 		if _, ok := s.o.Lookup(name); ok && len(withheld) < maxWithheld {

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -165,5 +166,37 @@ func TestHTTPFailures(t *testing.T) {
 				t.Errorf("%s", all)
 			}
 		})
+	}
+}
+
+// source is a token source that knows one token.
+type source struct{ asked, rejected atomic.Int64 }
+
+func (s *source) Header(context.Context) (secret.String, error) {
+	s.asked.Add(1)
+	return secret.New("Bearer canary-5f3a-secret"), nil
+}
+
+func (s *source) Rejected(context.Context, secret.String) { s.rejected.Add(1) }
+
+// R-O1: the silent source of a definition with oauth gives its header; a definition without has none.
+func TestHTTPTokens(t *testing.T) {
+	e := newEndpoint(t)
+	e.refuse = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Header.Get("Authorization") == "Bearer canary-5f3a-secret" {
+			return false
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	}
+	for _, oauth := range []*definition.OAuth{nil, {}} {
+		tokens := &source{}
+		d := definition.Server{Name: "web", Source: "/home/u/.mcp.json", Type: definition.HTTP, URL: e.URL, OAuth: oauth, Timeout: 5}
+		o := Options{Scrub: secret.NewScrubber(), Tokens: func(approval.Approved) Tokens { return tokens }}
+		m := open(t.Context(), o, []definition.Server{d}, func(o *Options, d definition.Server) dialer { return o.dialer(d, approval.Approved{}) })
+		if st := statusOf(t, m, "web"); (st.State == Ready) != (oauth != nil) || (tokens.asked.Load() > 0) != (oauth != nil) {
+			t.Errorf("oauth %v: %v, %v", oauth, st.State, st.Err)
+		}
+		closeNow(t, m)
 	}
 }

@@ -31,7 +31,7 @@ type Tokens interface {
 // Options are the parts that a Manager is made of.
 type Options struct {
 	Servers []approval.Approved
-	Lookup  func(string) (string, bool) // the environment, for expansion and PATH
+	Lookup  func(string) (string, bool) // the environment, for expansion and PATH; nil: an empty one
 	Dir     string                      // cwd of stdio children
 	Version string                      // ours, for clientInfo
 	Scrub   *secret.Scrubber            // learns the secrets of every launch; nil: one of the manager's own
@@ -77,6 +77,9 @@ func open(ctx context.Context, o Options, definitions []definition.Server, dial 
 	if o.Scrub == nil {
 		o.Scrub = secret.NewScrubber()
 	}
+	if o.Lookup == nil {
+		o.Lookup = func(string) (string, bool) { return "", false }
+	}
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	hurry, rush := context.WithCancel(context.WithoutCancel(ctx))
 	m := &Manager{end: end, rush: rush}
@@ -86,7 +89,11 @@ func open(ctx context.Context, o Options, definitions []definition.Server, dial 
 	slices.SortFunc(m.servers, func(a, b *server) int { return cmp.Compare(a.name, b.name) })
 	var wg sync.WaitGroup
 	for _, s := range m.servers {
-		wg.Go(func() { _, _ = s.connected(ctx) }) // what became of it is in the status
+		wg.Go(func() {
+			if _, err := s.connected(ctx); err != nil { // what became of it is in the status
+				s.settle()
+			}
+		})
 	}
 	wg.Wait()
 	return m

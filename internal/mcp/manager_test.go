@@ -134,12 +134,12 @@ func TestOpenCancelled(t *testing.T) {
 	f := &fake{serve: func(*peer, jsonrpc.Request) { cancel() }}
 	o := Options{Lookup: func(string) (string, bool) { return "", false }}
 	m := open(ctx, o, defs("s"), dialFake(f))
-	closeNow(t, m)
-	if st := statusOf(t, m, "s"); st.State != Closed && st.State != Failed {
-		t.Errorf("%+v", st)
+	if e := m.Failures(); len(e) != 1 || e[0].Error() != `server "s": initialize: cancelled` || !errors.Is(e[0], context.Canceled) || e[0].Stderr != "" {
+		t.Errorf("%v", e)
 	}
-	if len(m.Failures()) != 1 {
-		t.Error("no failure")
+	closeNow(t, m)
+	if st := statusOf(t, m, "s"); st.State != Closed {
+		t.Errorf("%+v", st)
 	}
 }
 

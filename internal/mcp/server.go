@@ -76,6 +76,16 @@ func (s *server) connected(ctx context.Context) (*client, error) {
 	return c, nil // if it is dead again already, the request will say why
 }
 
+// settle waits for a start that its last caller left, so that the status tells its end.
+func (s *server) settle() {
+	s.mu.Lock()
+	work := s.starting
+	s.mu.Unlock()
+	if work != nil {
+		<-work.done
+	}
+}
+
 // start opens a connection and makes the server ready, or tells why it is not.
 func (s *server) start(ctx context.Context) error {
 	began := time.Now()
