@@ -16,7 +16,8 @@ import (
 
 const (
 	headBytes = 64 << 10 // of a file that are read for its header and first prompt
-	tailBytes = 64 << 10 // of a file that are read for its last line
+	tailBytes = 64 << 10 // of a file that are read for its last line, when
+	tailFirst = 4 << 10  // these are not enough
 )
 
 // errEnough ends a walk over lines early.
@@ -82,7 +83,7 @@ func describe(path, dir string) (Info, bool) {
 	defer func() { _ = f.Close() }()
 	var info Info
 	number := 0
-	_ = eachLine(io.LimitReader(f, headBytes), func(text []byte, _ int64, complete bool) error {
+	_ = eachLine(io.LimitReader(f, headBytes), headChunk, func(text []byte, _ int64, complete bool) error {
 		number++
 		e, ok := readEntry(text)
 		if number == 1 {
@@ -111,24 +112,26 @@ func countMessages(f *os.File) int {
 	if err != nil {
 		return 0
 	}
-	from := max(0, st.Size()-tailBytes)
-	tail := make([]byte, st.Size()-from)
-	n, err := f.ReadAt(tail, from)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return 0
-	}
-	tail = tail[:n]
-	if from > 0 {
-		_, tail, _ = bytes.Cut(tail, []byte("\n")) // the first may be half a line
-	}
-	if count, ok := lastCount(tail); ok {
-		return count
+	for _, size := range []int64{tailFirst, tailBytes} {
+		from := max(0, st.Size()-size)
+		tail := make([]byte, st.Size()-from)
+		n, err := f.ReadAt(tail, from)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return 0
+		}
+		tail = tail[:n]
+		if from > 0 {
+			_, tail, _ = bytes.Cut(tail, []byte("\n")) // the first may be half a line
+		}
+		if count, ok := lastCount(tail); ok {
+			return count
+		}
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return 0
 	}
 	last := 0
-	_ = eachLine(io.LimitReader(f, maxFileBytes), func(text []byte, _ int64, _ bool) error {
+	_ = eachLine(io.LimitReader(f, maxFileBytes), wholeChunk, func(text []byte, _ int64, _ bool) error {
 		if count, ok := lineCount(text); ok {
 			last = count
 		}

@@ -33,7 +33,7 @@ func parse(ctx context.Context, r io.Reader) (contents, error) {
 		c.entries = append(c.entries, Entry{Kind: Note, Text: text, IsError: true})
 		bad = 0
 	}
-	err := eachLine(r, func(text []byte, end int64, complete bool) error {
+	err := eachLine(r, wholeChunk, func(text []byte, end int64, complete bool) error {
 		number++
 		if err := ctx.Err(); err != nil {
 			return err
@@ -110,10 +110,15 @@ func known(k EntryKind) bool {
 	return false // of a newer version
 }
 
+// Bytes that are read at once: so that most lines fit and are not copied, and for a look at the head of a file.
+const (
+	wholeChunk = 64 << 10
+	headChunk  = 4 << 10
+)
+
 // eachLine calls fn with every line (without its break), the offset of its end, and whether it had a break: only the
 // last can lack it. A line longer than maxLineBytes is given as nil. The bytes are valid until fn returns.
-func eachLine(r io.Reader, fn func(text []byte, end int64, complete bool) error) error {
-	const chunk = 64 << 10 // most lines fit and are not copied
+func eachLine(r io.Reader, chunk int, fn func(text []byte, end int64, complete bool) error) error {
 	in := bufio.NewReaderSize(r, chunk)
 	var long []byte
 	var end int64
