@@ -49,7 +49,7 @@ func move(temp, path string, flags uint32) error {
 		if err == nil || !held || try == renameTries {
 			break
 		}
-		time.Sleep(renamePause)
+		<-time.After(renamePause)
 	}
 	if err != nil {
 		return &os.LinkError{Op: "rename", Old: temp, New: path, Err: err}

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 
 	"magi-code/internal/mcp/definition"
-	"magi-code/internal/untrusted"
 )
 
 // State is where a definition stands. Its zero value is NeverApproved; only IsApproved runs.
@@ -98,5 +97,5 @@ type StaleError struct{ Server, Source string }
 
 // Error tells what to do.
 func (e *StaleError) Error() string {
-	return untrusted.Line(fmt.Sprintf("server %q: its definition in %s is not the one that was shown; look at it again, then approve it", e.Server, e.Source))
+	return fmt.Sprintf("server %q: its definition in %q is not the one that was shown; look at it again, then approve it", e.Server, e.Source)
 }

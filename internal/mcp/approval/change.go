@@ -10,7 +10,6 @@ import (
 
 	"magi-code/internal/mcp/definition"
 	"magi-code/internal/settings"
-	"magi-code/internal/untrusted"
 )
 
 // Review returns the view of a definition, making the key when there is none.
@@ -79,7 +78,7 @@ func (s *Store) Revoke(ctx context.Context, source, name string) error {
 // save writes one record.
 func (s *Store) save(ctx context.Context, source, name string, value jsontext.Value) error {
 	if err := settings.Patch(ctx, s.settingsPath(), keyPathOfRecords(source, name), value); err != nil {
-		return fmt.Errorf("save the decision on server %q: %w", untrusted.Head(name, 80), err)
+		return fmt.Errorf("save the decision on server %q: %w", name, err)
 	}
 	return nil
 }

@@ -8,6 +8,9 @@ import (
 	"unicode/utf8"
 )
 
+// maxURLBytes is the longest URL: longer than any server takes.
+const maxURLBytes = 8 << 10
+
 // checkURL records what is wrong with an endpoint.
 func (x *expander) checkURL(field, text string) {
 	if why, hint := CheckURL(text); why != "" {
@@ -22,6 +25,9 @@ func (x *expander) checkURL(field, text string) {
 func CheckURL(text string) (why, hint string) {
 	if text == "" {
 		return "the URL is empty", "write an https URL"
+	}
+	if len(text) > maxURLBytes {
+		return "the URL is longer than 8 KiB", ""
 	}
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }) {
 		return "the URL holds a space, a line break, a backslash or a control character", "remove it, or write it as a percent escape"

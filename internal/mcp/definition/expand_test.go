@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"magi-code/internal/mcp/endpoint"
 	"magi-code/internal/secret"
 )
 
@@ -206,6 +207,7 @@ func TestCheckURL(t *testing.T) {
 		"https://example.com/path/with@at", "https://example.com/a:b", "https://example.com/x?u=a@b", "https://localhost", "https://example.com///x",
 	}
 	bad := []string{
+		"https://h/" + strings.Repeat("x", maxURLBytes),
 		"", "example.com", "/mcp", "//example.com", "ftp://example.com", "file:///etc/passwd", "javascript:alert(1)", "ws://example.com", "wss://localhost",
 		"http://example.com", "http://localhost.evil", "http://localhost.", "http://LOCALHOST", "http://127.0.0.1.nip.io", "http://0.0.0.0", "http://[::ffff:127.0.0.1]",
 		"http://[::ffff:7f00:1]", "http://2130706433", "http://0x7f.1", "http://0x7f000001", "http://127.1", "http://127.0.0.01", "http://0177.0.0.1", "http://017700000001",
@@ -220,6 +222,9 @@ func TestCheckURL(t *testing.T) {
 	for _, u := range good {
 		if why, _ := CheckURL(u); why != "" {
 			t.Errorf("%q is refused: %s", u, why)
+		}
+		if _, err := endpoint.Parse(withoutFragment(u)); err != nil {
+			t.Errorf("%q is refused by the transport: %v", u, err)
 		}
 	}
 	for _, u := range bad {
@@ -346,6 +351,9 @@ func FuzzCheckURL(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		if why, _ := CheckURL(s); why != "" {
 			return
+		}
+		if _, err := endpoint.Parse(withoutFragment(s)); err != nil {
+			t.Fatalf("%q is accepted here and refused by the transport: %v", s, err)
 		}
 		rest, ok := strings.CutPrefix(s, "https://")
 		if !ok {
