@@ -92,7 +92,9 @@ func plan(a *answer, r provider.Request) {
 		return
 	}
 	for _, d := range answers[step] {
-		a.follow(d, r.Tools)
+		if !a.ended {
+			a.follow(d, r.Tools)
+		}
 	}
 }
 
@@ -168,13 +170,12 @@ func words(s string) int { return len(strings.Fields(s)) }
 
 // answer is one answer being streamed.
 type answer struct {
-	ctx    context.Context
-	yield  func(provider.Event, error) bool
-	turn   int
-	usage  provider.Usage
-	calls  int
-	ended  bool // nobody listens any more, or an error was the last pair
-	fallen bool
+	ctx   context.Context
+	yield func(provider.Event, error) bool
+	turn  int
+	usage provider.Usage
+	calls int
+	ended bool // nobody listens any more, or an error was the last pair
 }
 
 func (a *answer) send(e provider.Event) {
@@ -209,6 +210,9 @@ func (a *answer) say(text string) { a.stream(provider.TextDelta, provider.Text, 
 
 func (a *answer) stream(delta provider.EventKind, kind provider.Kind, parts []string, wait time.Duration) {
 	for _, p := range parts {
+		if a.ended {
+			return
+		}
 		a.usage.Output += words(p)
 		a.send(provider.Event{Kind: delta, Text: p})
 		if wait > 0 && !a.ended {
