@@ -17,6 +17,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"magi-code/internal/mcp"
+	"magi-code/internal/mcp/definition"
 	"magi-code/internal/safefile"
 	"magi-code/internal/tool"
 )
@@ -30,24 +31,30 @@ const maxKnownTools = 16 << 20
 // knownWait bounds the wait for another process that writes the file.
 const knownWait = time.Second
 
-// known maps a server's source and name to its tools' names and digests.
+// knownKey names a definition: another form of it was approved anew, so its tools may well be others.
+func knownKey(d definition.Server) string {
+	sum := sha256.Sum256(d.Canonical())
+	return d.Source + "\n" + hex.EncodeToString(sum[:8]) + "\n" + d.Name
+}
+
+// known maps definitions to their tools' names and digests.
 type known map[string]map[string]string
 
 // announceTools compares the tools of all servers with those of the last run, remembers them, and says what
 // changed. Failing to remember is told, not fatal.
 func (w *workshop) announceTools(ctx context.Context, m *mcp.Manager) []string {
 	now := known{}
+	byName := map[string]map[string]string{}
 	for _, e := range w.entries {
 		if _, ok := e.Approved(); ok {
-			now[e.Server.Source+"\n"+e.Server.Name] = map[string]string{}
+			byName[e.Server.Name] = map[string]string{}
+			now[knownKey(e.Server)] = byName[e.Server.Name]
 		}
 	}
 	snapshot, _ := m.Prepare(ctx, mcp.Snapshot{})
 	for _, t := range snapshot.Tools().All() {
-		for _, e := range w.entries {
-			if tools := now[e.Server.Source+"\n"+e.Server.Name]; e.Server.Name == t.Server && tools != nil {
-				tools[t.Remote] = toolDigest(t)
-			}
+		if tools := byName[t.Server]; tools != nil {
+			tools[t.Remote] = toolDigest(t)
 		}
 	}
 	notices, err := updateKnown(ctx, filepath.Join(w.home, "known-tools.json"), now)
@@ -78,7 +85,7 @@ func updateKnown(ctx context.Context, path string, now known) (notices []string,
 		}
 		changed = true
 		if seen {
-			_, name, _ := strings.Cut(key, "\n")
+			name := key[strings.LastIndex(key, "\n")+1:]
 			notices = append(notices, changeNotices([]mcp.Change{difference(name, before, tools)})...)
 		}
 	}

@@ -182,6 +182,9 @@ func (w *workshop) conversation(m *mcp.Manager, sess *session.Session, ask permi
 	})
 }
 
+// maxNamedTools bounds the names in a notice; /mcp shows them all.
+const maxNamedTools = 12
+
 // changeNotices says in one line per server how its tools changed.
 func changeNotices(changes []mcp.Change) (out []string) {
 	for _, c := range changes {
@@ -191,7 +194,11 @@ func changeNotices(changes []mcp.Change) (out []string) {
 			names []string
 		}{{"added", c.Added}, {"removed", c.Removed}, {"changed", c.Changed}} {
 			if len(p.names) > 0 {
-				parts = append(parts, p.what+" "+strings.Join(p.names, ", "))
+				shown, more := p.names, ""
+				if len(shown) > maxNamedTools {
+					shown, more = shown[:maxNamedTools], fmt.Sprintf(" and %d more", len(p.names)-maxNamedTools)
+				}
+				parts = append(parts, p.what+" "+strings.Join(shown, ", ")+more)
 			}
 		}
 		out = append(out, untrusted.Line(fmt.Sprintf("the tools of server %q changed: %s", c.Server, strings.Join(parts, "; "))))
