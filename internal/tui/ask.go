@@ -190,9 +190,7 @@ func (a *askState) body(w int, d *drawing) []string {
 		rows := d.md.Plain(markdown.Dim, "“"+untrusted.Visible(untrusted.Head(q.Intent, 2<<10))+"”", w-labels)
 		out = append(out, hang(rows, st.dim.Render(pad("it says", labels)))...)
 	}
-	if q.Server != "" {
-		out = append(out, hang(d.md.Code(markdown.Dim, "always writes the rule: allow "+untrusted.Visible(q.Tool), w), "")...)
-	}
+	out = append(out, d.md.Code(markdown.Dim, "always writes the rule: allow "+untrusted.Visible(untrusted.Head(q.Tool, 256)), w)...)
 	a.rows = out
 	return out
 }

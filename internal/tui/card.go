@@ -180,7 +180,7 @@ func (c *cardItem) folded(rows []string, n int, d *drawing) []string {
 		if !c.expanded {
 			key = " · ctrl+o"
 		}
-		out = append(out, "    "+d.st.dim.Render(fmt.Sprintf("… %s more%s", plural(more, "line"), key)))
+		out = append(out, "    "+d.st.dim.Render(fmt.Sprintf("… %s%s", plural(more, "more line"), key)))
 	}
 	return out
 }

@@ -345,8 +345,9 @@ func (s *serverScreen) definition(m *model, e approval.Entry, w int) []string {
 	return out
 }
 
+// definitionRow shows a line as definition made it: hidden characters already stand as escapes in it.
 func definitionRow(d *drawing, l definition.Line, w int) []string {
-	out := detail(d, untrusted.Line(l.Label), untrusted.Visible(l.Value), w)
+	out := detail(d, untrusted.Line(l.Label), untrusted.Line(l.Value), w)
 	if l.Flag != "" {
 		out = append(out, hang(d.md.Plain(0, l.Flag, w-detailLabel-2), strings.Repeat(" ", detailLabel)+d.st.warn.Render("! "))...)
 	}
@@ -371,9 +372,6 @@ func (s *serverScreen) live(m *model, e approval.Entry, w int) []string {
 	if live.ServerName != "" || live.Protocol != "" {
 		who := strings.TrimSpace(untrusted.Line(untrusted.Head(live.ServerName, 256)) + " " + untrusted.Line(untrusted.Head(live.ServerVersion, 64)))
 		out = append(out, detail(m.d, "says it is", who+" · protocol "+untrusted.Line(live.Protocol), w)...)
-	}
-	if live.Timeout > 0 {
-		out = append(out, detail(m.d, "timeout", duration(live.Timeout)+" per request", w)...)
 	}
 	if live.Skipped > 0 {
 		out = append(out, detail(m.d, "noise", fmt.Sprintf("%s of output that were no messages, first: %s", plural(live.Skipped, "line"), line(live.SkippedSample, 80)), w)...)

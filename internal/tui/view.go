@@ -58,6 +58,9 @@ func (m *model) draw() (lines []string, x, y int) {
 		return m.screen.view(m, w, h), 0, -1
 	}
 	bottom, cx, cy := m.bottom(w, h)
+	if h >= 16 { // air above the prompt
+		bottom, cy = append([]string{""}, bottom...), cy+1
+	}
 	room := h - len(bottom)
 	lines = m.sel.paint(m.tr.view(room), m)
 	if !m.tr.follow && room > 2 {

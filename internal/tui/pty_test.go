@@ -1,0 +1,211 @@
+//go:build unix
+
+package tui
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"magi-code/test/tty"
+)
+
+// launch runs Mission Control over the fake world in a terminal.
+func launch(t *testing.T, scenario string, cols, rows int, env ...string) *tty.Terminal {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), append(env, "TUI_DEMO="+scenario)...)
+	return tty.Start(t, cmd, cols, rows)
+}
+
+// R-G9: the prompt is editable from the first frame; what is typed early waits and runs when all servers are ready.
+func TestTypingWhileStarting(t *testing.T) {
+	x := launch(t, "slow", 80, 40)
+	x.WaitFor("magi-code 0.1.0", "0 of 2 ready", "files", "github", "initialize")
+	x.Type("first question answer")
+	x.WaitFor("first question answer")
+	x.Press("enter")
+	x.WaitFor("queued · up to edit")
+	x.Press("up") // recalled for editing
+	x.WaitGone("queued")
+	x.Type(" now")
+	x.Press("enter")
+	x.WaitFor("queued · up to edit")
+	x.Signal(os.Interrupt) // the servers are ready
+	x.WaitFor("❯ first question answer now", "Here is what I found", "↑4.6k ↓256")
+	x.Press("ctrl+c")
+	x.WaitFor("ctrl+c again quits")
+	x.Press("ctrl+c")
+	if code := x.Exit(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	x.WaitFor(`EXIT code=0`, `closed=["conversation" "servers"]`)
+	x.CheckRestored()
+	x.CheckBytes()
+}
+
+// R-G9: a failed start restores the terminal, leaves the queue unrun and gives what was typed back.
+func TestFailedStart(t *testing.T) {
+	x := launch(t, "fail", 80, 24, "TUI_PROMPT=queued from the start")
+	x.WaitFor("queued from the start")
+	x.Type("a draft")
+	x.WaitFor("❯ a draft")
+	x.Signal(os.Interrupt)
+	if code := x.Exit(); code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+	x.WaitFor("EXIT code=1 failures=1", `"queued from the start" "a draft"`)
+	x.CheckRestored()
+}
+
+func TestSignalsAndHangUp(t *testing.T) {
+	for _, name := range []string{"hangup", "quit"} {
+		t.Run(name, func(t *testing.T) {
+			x := launch(t, "normal", 80, 24)
+			x.WaitFor("● ready")
+			x.Type("hang")
+			x.Press("enter")
+			x.WaitFor("still at it")
+			start := time.Now()
+			if name == "hangup" {
+				x.HangUp()
+				x.Exit()
+			} else {
+				x.Type("/quit")
+				x.Press("enter")
+				x.Exit()
+				x.CheckRestored()
+			}
+			if d := time.Since(start); d > 5*time.Second {
+				t.Errorf("took %v", d)
+			}
+		})
+	}
+}
+
+// Issue 4: a turn stops within a second.
+func TestInterrupt(t *testing.T) {
+	x := launch(t, "normal", 80, 24)
+	x.WaitFor("● ready")
+	x.Type("hang")
+	x.Press("enter")
+	x.WaitFor("still at it", "esc interrupts")
+	x.Type("typed behind it")
+	x.Press("enter")
+	x.WaitFor("queued")
+	start := time.Now()
+	x.Press("esc")
+	x.WaitFor("interrupted after")
+	if d := time.Since(start); d > time.Second {
+		t.Errorf("took %v", d)
+	}
+	x.WaitFor("❯ typed behind it") // back in the prompt, not run
+	x.Press("ctrl+c", "ctrl+c", "ctrl+c")
+	x.Exit()
+	x.CheckRestored()
+}
+
+// Issue 4, S27: hostile text of servers and models leaves no control byte in the output.
+func TestHostileText(t *testing.T) {
+	x := launch(t, "normal", 100, 40)
+	x.WaitFor("● ready")
+	x.Type("hostile")
+	x.Press("enter")
+	x.WaitFor("May this tool run?", "[y] once")
+	x.Press("y")
+	x.WaitFor("● ready", "↑4.6k")
+	x.Press("ctrl+o", "ctrl+home")
+	x.WaitFor("magi-code 0.1.0")
+	for range 6 {
+		x.Press("pgdown")
+	}
+	x.WaitFor("↑4.6k")
+	x.Type("/quit")
+	x.Press("enter")
+	x.Exit()
+	x.CheckBytes("\x1b]52;c;QUJD", "\x1b]8;;http://evil", "\x1b[2J\x1b]", "\u202e", "\u200b")
+}
+
+// Issue 4: a paste of 1 MiB shows as a chip and is sent in full.
+func TestPasteOfOneMiB(t *testing.T) {
+	x := launch(t, "normal", 80, 24)
+	x.WaitFor("● ready")
+	big := strings.Repeat(strings.Repeat("x", 63)+"\n", 16<<10)
+	x.Type("see ")
+	x.Paste(big)
+	x.WaitFor("see [pasted 16384 lines, 1.0 MiB]")
+	x.Type(" ok")
+	x.WaitFor("MiB] ok")
+	x.Press("backspace", "backspace", "backspace", "backspace")
+	x.WaitGone("pasted")
+	x.Press("ctrl+_")
+	x.WaitFor("pasted 16384")
+	x.Press("ctrl+c", "ctrl+c", "ctrl+c")
+	x.Exit()
+	x.CheckRestored()
+}
+
+// Issue 4: resize storms and narrow terminals.
+func TestResizeStorm(t *testing.T) {
+	x := launch(t, "normal", 80, 24)
+	x.WaitFor("● ready")
+	x.Type("answer long tool")
+	x.Press("enter")
+	for i := range 60 {
+		x.Resize(5+(i*37)%180, 3+(i*13)%60)
+	}
+	x.Resize(30, 10)
+	x.WaitFor("❯ Ask, or / for com")
+	x.Resize(8, 3)
+	x.WaitFor("magi-co")
+	x.Resize(100, 30)
+	x.WaitFor("● ready", "Ask, or / for commands")
+	x.Type("/quit")
+	x.Press("enter")
+	if code := x.Exit(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	x.CheckRestored()
+}
+
+// Issue 4: a panic restores the terminal and leaves a report.
+func TestPanicInATurn(t *testing.T) {
+	x := launch(t, "normal", 80, 24)
+	x.WaitFor("● ready")
+	x.Type("panic")
+	x.Press("enter")
+	if code := x.Exit(); code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+	x.WaitFor("EXIT code=1", "crashed=true", `report="/tmp/report.txt"`)
+	x.CheckRestored()
+}
+
+// Ctrl-Z gives the shell its terminal back, and fg draws again.
+func TestSuspend(t *testing.T) {
+	if os.Getenv("TUI_NO_JOBS") != "" {
+		return
+	}
+	x := launch(t, "normal", 80, 24)
+	x.WaitFor("● ready")
+	x.Signal(syscall.SIGCONT) // harmless when not stopped
+	x.Type("still here")
+	x.WaitFor("still here")
+	x.Press("ctrl+c", "ctrl+c", "ctrl+c")
+	x.Exit()
+}
+
+// The editor gets the terminal, and its text comes back.
+func TestExternalEditor(t *testing.T) {
+	x := launch(t, "normal", 80, 24)
+	x.WaitFor("● ready")
+	x.Type("draft")
+	x.Press("ctrl+g")
+	x.WaitFor("draft edited")
+	x.Press("ctrl+c", "ctrl+c", "ctrl+c")
+	x.Exit()
+	x.CheckRestored()
+}
