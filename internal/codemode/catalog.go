@@ -70,6 +70,9 @@ func (c *catalog) search(query string, limit float64) []ToolInfo {
 		}
 	}
 	terms := strings.FieldsFunc(strings.ToLower(query), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	if len(terms) > 1 { // single letters are in every name
+		terms = slices.DeleteFunc(terms, func(term string) bool { return len(term) == 1 })
+	}
 	terms = terms[:min(len(terms), maxTerms)]
 	type hit struct{ at, score int }
 	var found []hit

@@ -24,8 +24,9 @@ type Limits struct {
 	Console int           // bytes of console output that are kept; 64 KiB
 }
 
-// maxStack is how deep calls may nest: far more than honest recursion needs, far less than what a Go stack can hold.
-const maxStack = 4000
+// maxStack is how deep calls may nest: more than honest recursion needs. An error costs as many frames as there are, so a
+// script that only overflows and catches is stopped in a second at this depth, and in ten at the engine's own.
+const maxStack = 600
 
 // DefaultLimits are those of the requirements.
 func DefaultLimits() Limits {

@@ -26,10 +26,14 @@ func (s *script) explain(err error, source string) error {
 	}
 	message := e.Error()
 	switch {
+	case message == "null" && e.Name == "": // so the engine throws when there is no room for an error
+		return fmt.Errorf("the script needed more than %d MiB of memory, or it threw null", s.limits.Memory>>20)
 	case strings.Contains(message, "out of memory") && (e.Name == "InternalError" || e.Name == ""):
 		return fmt.Errorf("%sthe script needed more than %d MiB of memory", place(e), s.limits.Memory>>20)
-	case strings.Contains(message, "stack overflow") && (e.Name == "InternalError" || e.Name == ""):
-		return fmt.Errorf("%sthe script's calls nest too deeply", place(e))
+	case strings.Contains(message, "stack overflow") && (e.Name == "InternalError" || e.Name == "SyntaxError" || e.Name == ""):
+		return fmt.Errorf("%sthe script's calls or data nest too deeply", place(e))
+	case message == "":
+		message = "the script threw something that cannot be shown"
 	}
 	text := untrusted.Head(untrusted.Text(message), maxMessage)
 	if e.Name == "SyntaxError" && strings.Contains(source, "await") {

@@ -8,11 +8,12 @@ Nothing here guards a right: the host checks every call by itself. It guards the
   "use strict";
   const bridge = globalThis.__bridge;
   delete globalThis.__bridge;
-  const { parse, stringify } = JSON;
+  const { parse } = JSON;
   const { apply, ownKeys } = Reflect;
   const { defineProperty, freeze, getOwnPropertyDescriptor, getPrototypeOf } = Object;
   const { isArray } = Array;
   const { isView } = ArrayBuffer;
+  const toObject = Object;
   const { RegExp, Promise, Error, TypeError, RangeError, String, Number } = globalThis;
   const split = Symbol.split, replace = Symbol.replace;
 
@@ -41,7 +42,7 @@ Nothing here guards a right: the host checks every call by itself. It guards the
     if (typeof native !== "function") { return; }
     defineProperty(proto, name, { value: make(native), writable: true, enumerable: false, configurable: true });
   };
-  const loops = ["concat", "copyWithin", "every", "fill", "filter", "find", "findIndex", "findLast", "findLastIndex", "flatMap", "forEach",
+  const loops = ["concat", "copyWithin", "every", "fill", "filter", "find", "findIndex", "findLast", "findLastIndex", "forEach",
     "includes", "indexOf", "join", "lastIndexOf", "map", "reduce", "reduceRight", "reverse", "shift", "slice", "some", "sort", "splice",
     "toLocaleString", "toReversed", "toSorted", "toSpliced", "toString", "unshift", "with"];
   for (let i = 0; i < loops.length; i++) {
@@ -61,9 +62,19 @@ Nothing here guards a right: the host checks every call by itself. It guards the
     return out;
   };
   substitute(Array.prototype, "flat", () => function flat(depth = 1) { return flatten([], this, Number(depth)); });
-  substitute(JSON, "stringify", (native) => function (value, replacer, space) {
+  const { map } = Array.prototype;
+  substitute(Array.prototype, "flatMap", () => function (callback, self) { return flatten([], apply(map, this, [callback, self]), 1); });
+  substitute(globalThis.Iterator === undefined ? {} : Iterator.prototype, "drop", (native) => function (count) {
+    const n = Number(count);
+    if (n > maxLength) { throw new RangeError("at most " + maxLength + " elements can be dropped here"); }
+    return apply(native, this, [n]);
+  });
+  /* With a replacer the engine calls a function for every value, and asks there whether it should stop. */
+  const same = function (key, value) { return value; };
+  const { stringify } = JSON;
+  substitute(JSON, "stringify", () => function (value, replacer, space) {
     if (isArray(replacer)) { checkLength(replacer); }
-    return native(value, replacer, space);
+    return stringify(value, replacer === undefined || replacer === null ? same : replacer, space);
   });
 
   /* A search for a long text in a long text is quadratic and cannot be stopped either. */
@@ -83,10 +94,16 @@ Nothing here guards a right: the host checks every call by itself. It guards the
     });
   }
 
+  substitute(String, "raw", (native) => function (template, ...rest) {
+    const raw = toObject(toObject(template).raw);
+    checkLength(raw);
+    return apply(native, this, [{ __proto__: null, raw }, ...rest]);
+  });
+
   const ask = function (op, payload) { return parse(bridge(op, payload)); };
   const write = function (value, what) {
-    const text = stringify(value);
-    if (text === undefined) { throw new TypeError(what + " is not JSON data: it is a " + typeof value); }
+    const text = stringify(value, same);
+    if (text === undefined) { throw new TypeError(what + " is not JSON data (" + typeof value + ")"); }
     return text;
   };
   const oneCall = function (name, input) {
@@ -97,7 +114,7 @@ Nothing here guards a right: the host checks every call by itself. It guards the
     if (typeof value === "string") { return value; }
     if (value instanceof Error) { return String(value); }
     let text;
-    try { text = stringify(value); } catch (e) { text = undefined; }
+    try { text = stringify(value, same); } catch (e) { text = undefined; }
     return text === undefined ? String(value) : text;
   };
   const log = function (...args) {

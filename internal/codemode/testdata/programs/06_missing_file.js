@@ -1,0 +1,2 @@
+const r = tools.call('read', {intent: 'Try', path: 'nope.txt'});
+return r;

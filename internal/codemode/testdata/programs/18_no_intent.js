@@ -1,0 +1,1 @@
+return tools.call('add', {a: 1, b: 2}).error;

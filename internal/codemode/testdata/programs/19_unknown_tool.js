@@ -1,0 +1,2 @@
+const r = tools.call('subtract', {intent: 'Try'});
+return [r.success, r.error];

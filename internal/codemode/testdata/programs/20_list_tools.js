@@ -1,0 +1,1 @@
+return tools.list().map(t => t.name);

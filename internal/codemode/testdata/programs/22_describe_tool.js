@@ -1,0 +1,2 @@
+const t = tools.describe('read');
+return [t.name, t.description, t.inputSchema.type];

@@ -1,0 +1,5 @@
+try {
+  return tools.describe('reed').name;
+} catch (e) {
+  return e.message;
+}

@@ -1,0 +1,2 @@
+const {millisecondsLeft} = tools.budget();
+return millisecondsLeft > 0 && millisecondsLeft <= 60000;

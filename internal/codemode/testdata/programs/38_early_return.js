@@ -1,0 +1,3 @@
+for (const {name} of tools.list()) {
+  if (name.startsWith('mcp__')) return name;
+}

@@ -1,0 +1,1 @@
+tools.call('add', {intent: 'Nothing comes back', a: 1, b: 1});
