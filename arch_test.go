@@ -23,7 +23,8 @@ import (
 // packages directly below. What is not listed may import nothing of ours.
 var mayImport = map[string]string{
 	"cli":            "*",
-	"tui":            "agent mcp mcp/approval mcp/definition permission provider session settings tool untrusted",
+	"tui":            "agent mcp mcp/approval mcp/definition permission provider session settings tool tui/markdown untrusted",
+	"tui/markdown":   "untrusted",
 	"acp":            "agent mcp mcp/approval permission provider session settings tool untrusted",
 	"agent":          "tool permission hook provider session codemode secret untrusted safefile",
 	"mcp":            "mcp/* tool secret untrusted",
@@ -48,7 +49,7 @@ var mayImport = map[string]string{
 var fences = map[string]string{
 	"github.com/spf13/cobra":                 "cli",
 	"charm.land/":                            "tui",
-	"github.com/yuin/goldmark":               "tui",
+	"github.com/yuin/goldmark":               "tui/markdown",
 	"github.com/alecthomas/chroma":           "tui",
 	"github.com/anthropics/":                 "provider/anthropic",
 	"github.com/openai/":                     "provider/openai",

@@ -42,7 +42,7 @@ func TestTypingWhileStarting(t *testing.T) {
 	if code := x.Exit(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	x.WaitFor(`EXIT code=0`, `closed=["conversation" "servers"]`)
+	x.WaitFor("EXIT code=0", `"conversation"`, `"servers"`)
 	x.CheckRestored()
 	x.CheckBytes()
 }
