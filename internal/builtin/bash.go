@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -28,6 +27,10 @@ const (
 	maxTimeoutMs     = 600_000
 	maxCommand       = 100 << 10 // bytes: Linux takes 128 KiB as one argument
 	syntaxTimeout    = 5 * time.Second
+	// maxParsed is the bytes of a command that our own parser reads: it recurses, and thousands of brackets in each other
+	// would take hundreds of megabytes of stack.
+	maxParsed    = 16 << 10
+	maxSyntaxErr = 1 << 10 // bytes of what the shell says about a mistake
 )
 
 type bashArgs struct {
@@ -98,22 +101,30 @@ func (t *toolset) folder(path string) (string, error) {
 }
 
 // checkSyntax finds mistakes before half of a command has run. Our parser does not know every corner of the language,
-// so the shell itself has the last word.
+// so the shell itself has the last word; it has the only one about long commands.
 func (t *toolset) checkSyntax(ctx context.Context, shell string, isBash bool, command string) error {
-	lang := syntax.LangPOSIX
-	if isBash {
-		lang = syntax.LangBash
-	}
-	_, err := syntax.NewParser(syntax.Variant(lang)).Parse(strings.NewReader(command), "")
-	if err == nil {
-		return nil
+	mistake := ""
+	if len(command) <= maxParsed {
+		lang := syntax.LangPOSIX
+		if isBash {
+			lang = syntax.LangBash
+		}
+		_, err := syntax.NewParser(syntax.Variant(lang)).Parse(strings.NewReader(command), "")
+		if err == nil {
+			return nil
+		}
+		mistake = err.Error()
 	}
 	cmd := exec.Command(shell, "-n", "-c", "--", command)
 	cmd.Dir, cmd.Env = t.o.Dir, []string{}
-	if o, rerr := runGroup(ctx, cmd, syntaxTimeout, io.Discard); rerr != nil || o.state == nil || o.state.Success() {
-		return nil
+	out := newEnds(maxSyntaxErr)
+	if o, err := runGroup(ctx, cmd, syntaxTimeout, out); err != nil || o.why != finished || o.state == nil || o.state.Success() {
+		return nil // at worst the shell finds the mistake when it comes to it
 	}
-	return fmt.Errorf("syntax error, nothing was run: %s", clip(err.Error(), maxShownPath))
+	if mistake == "" {
+		mistake = strings.TrimSpace(out.String())
+	}
+	return fmt.Errorf("syntax error, nothing was run: %s", clip(mistake, maxSyntaxErr))
 }
 
 // report is the result of a command: its output, then how it ended in brackets of ours.

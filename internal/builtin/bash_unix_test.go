@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"magi-code/internal/tool"
 )
 
 // playRole is what the test binary does when a command of a test starts it.
@@ -30,6 +32,11 @@ func playRole(role string) {
 		announce()
 		<-c
 		_ = os.WriteFile(os.Args[1]+".bye", nil, 0o600)
+	case "host": // a program with our tools that is killed while bash runs
+		_ = os.Setenv(roleEnv, "stubborn")
+		t := &toolset{o: Options{Dir: filepath.Dir(os.Args[1]), Env: os.Environ()}}
+		command := fmt.Sprintf("exec %q %q", os.Args[0], os.Args[1])
+		_, _ = t.bash(context.Background(), tool.Call{Arguments: []byte(fmt.Sprintf(`{"command":%q}`, command))})
 	case "flood":
 		line := []byte(strings.Repeat("x", 99) + "\n")
 		for range 1 << 20 { // 100 MiB
@@ -119,9 +126,13 @@ func TestBashSyntax(t *testing.T) {
 	for _, command := range []string{"touch mark; if true", "touch mark; echo 'x", "touch mark\nfor", "touch mark; )"} {
 		bad(t, o, "bash", args{"command": command}, "syntax error, nothing was run")
 	}
+	long := "touch mark\n" + strings.Repeat("# a comment\n", maxParsed/10)
+	bad(t, o, "bash", args{"command": long + "if true"}, "syntax error, nothing was run", "end of file")
+	bad(t, o, "bash", args{"command": strings.Repeat("(", maxCommand)}, "syntax error")
 	if _, err := os.Stat(mark); err == nil {
 		t.Error("a command with a syntax error was run")
 	}
+	wantText(t, good(t, o, "bash", args{"command": long + "echo ok"}), "ok\n[exit code 0]")
 	wantText(t, good(t, o, "bash", args{"command": "declare -A m=([a b]=c); echo ${m[a b]}"}), "c\n[exit code 0]")
 }
 
@@ -227,6 +238,23 @@ func TestBashEscaped(t *testing.T) {
 		t.Errorf("%s after %v", text, time.Since(start))
 	}
 	_ = syscall.Kill(pidIn(t, file), syscall.SIGKILL)
+}
+
+// S12: on Linux the shell does not outlive us even when we are killed.
+func TestBashOrphaned(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		return // no other system tells a child of its parent's death
+	}
+	file := filepath.Join(t.TempDir(), "pid")
+	host := exec.Command(os.Args[0], file)
+	host.Env = append(os.Environ(), roleEnv+"=host")
+	if err := host.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := pidIn(t, file)
+	_ = host.Process.Kill()
+	_ = host.Wait()
+	wait(t, "end of the shell", func() bool { return !running(pid) })
 }
 
 func TestEnds(t *testing.T) {

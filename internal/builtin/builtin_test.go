@@ -119,17 +119,18 @@ func bad(t *testing.T, o Options, name string, a args, words ...string) {
 	t.Helper()
 	r := call(t, o, name, a)
 	text := r.Plain()
+	shown := clip(fmt.Sprint(a), 200)
 	if !r.IsError {
-		t.Errorf("%s %v succeeded: %.300s", name, a, text)
+		t.Errorf("%s %s succeeded: %.300s", name, shown, text)
 		return
 	}
 	for _, w := range words {
 		if !strings.Contains(text, w) {
-			t.Errorf("%s %v: %q lacks %q", name, a, text, w)
+			t.Errorf("%s %s: %q lacks %q", name, shown, text, w)
 		}
 	}
 	if strings.ContainsAny(text, "\x1b\u202e") {
-		t.Errorf("%s %v: the error repeats control characters: %q", name, a, text) // S27
+		t.Errorf("%s %s: the error repeats control characters: %q", name, shown, text) // S27
 	}
 }
 

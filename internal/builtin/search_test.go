@@ -175,7 +175,7 @@ func slowGrep(files []string, text func(string) string, re *regexp.Regexp, aroun
 func TestGrepRandom(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	o := workspace(t, nil)
-	for range 300 {
+	for range 100 {
 		files := []string{"a", "b"}
 		for _, f := range files {
 			var b strings.Builder
