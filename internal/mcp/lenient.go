@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -79,6 +80,9 @@ func elements(v jsontext.Value, f func(jsontext.Value) bool) error {
 func text(v jsontext.Value) (string, bool) {
 	if v.Kind() != '"' {
 		return "", false
+	}
+	if bytes.IndexByte(v, '\\') < 0 && len(v) >= 2 && v[len(v)-1] == '"' && utf8.Valid(v) {
+		return string(v[1 : len(v)-1]), true // the usual case, without a copy in between
 	}
 	b, err := jsontext.AppendUnquote(nil, []byte(v))
 	if err != nil && !bytes.ContainsRune(b, '\uFFFD') {

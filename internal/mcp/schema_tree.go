@@ -31,8 +31,8 @@ func parseTree(v jsontext.Value, depth int) (*node, error) {
 	if len(v) == 0 {
 		return raw("null"), nil
 	}
-	dec := decoder(v)
-	n, err := readNode(dec, depth)
+	p := parser{dec: decoder(v)}
+	n, err := p.read(depth)
 	if err != nil {
 		if tooDeep, ok := err.(*schemaError); ok {
 			return nil, tooDeep
@@ -42,7 +42,25 @@ func parseTree(v jsontext.Value, depth int) (*node, error) {
 	return n, nil
 }
 
-func readNode(dec *jsontext.Decoder, depth int) (*node, error) {
+// parser makes nodes, many at a time.
+type parser struct {
+	dec   *jsontext.Decoder
+	spare []node
+}
+
+// node returns a new node.
+func (p *parser) node(n node) *node {
+	if len(p.spare) == 0 {
+		p.spare = make([]node, 16)
+	}
+	at := &p.spare[0]
+	p.spare = p.spare[1:]
+	*at = n
+	return at
+}
+
+func (p *parser) read(depth int) (*node, error) {
+	dec := p.dec
 	kind := dec.PeekKind()
 	if kind != '{' && kind != '[' {
 		v, err := dec.ReadValue()
@@ -53,7 +71,7 @@ func readNode(dec *jsontext.Decoder, depth int) (*node, error) {
 			s, _ := text(v)
 			return str(s), nil
 		}
-		return &node{kind: v.Kind(), raw: v}, nil
+		return p.node(node{kind: v.Kind(), raw: v}), nil
 	}
 	if depth == 0 {
 		return nil, &schemaError{"its schema is nested deeper than " + strconv.Itoa(maxSchemaDepth) + " levels"}
@@ -61,7 +79,7 @@ func readNode(dec *jsontext.Decoder, depth int) (*node, error) {
 	if _, err := dec.ReadToken(); err != nil {
 		return nil, err
 	}
-	n := &node{kind: kind}
+	n := p.node(node{kind: kind})
 	for k := dec.PeekKind(); k != '}' && k != ']'; k = dec.PeekKind() {
 		var name string
 		if kind == '{' {
@@ -71,7 +89,7 @@ func readNode(dec *jsontext.Decoder, depth int) (*node, error) {
 			}
 			name = t.String()
 		}
-		child, err := readNode(dec, depth-1)
+		child, err := p.read(depth - 1)
 		if err != nil {
 			return nil, err
 		}

@@ -240,20 +240,23 @@ func (w *schemaWalk) finish(n *node) {
 	if isArrayType(n.get("type")) && n.get("items") == nil {
 		n.add("items", emptyObject())
 	}
-	for _, side := range []string{"inimum", "aximum"} {
-		open, closed := "exclusiveM"+side, "m"+side
-		v := n.get(open)
-		if v == nil || v.kind == '0' {
-			continue
-		}
-		bound := n.get(closed)
-		n.drop(open)
-		if v.kind == 't' && bound != nil { // draft 4: the bound itself is excluded
-			n.drop(closed)
-			n.add(open, bound)
-		}
-	}
+	mendBound(n, "exclusiveMinimum", "minimum")
+	mendBound(n, "exclusiveMaximum", "maximum")
 	w.describeRequired(n, false)
+}
+
+// mendBound turns the boolean of draft 4, which excludes the bound beside it, into the number of later drafts.
+func mendBound(n *node, open, closed string) {
+	v := n.get(open)
+	if v == nil || v.kind == '0' {
+		return
+	}
+	bound := n.get(closed)
+	n.drop(open)
+	if v.kind == 't' && bound != nil {
+		n.drop(closed)
+		n.add(open, bound)
+	}
 }
 
 // schemaOf writes a boolean schema as an object.
@@ -284,14 +287,15 @@ func names(v *node) *node {
 		return nil
 	}
 	seen := make(map[string]bool, len(v.items))
-	list := &node{kind: '['}
-	for _, item := range v.items {
-		if s, ok := item.text(); ok && !seen[s] {
-			seen[s] = true
-			list.items = append(list.items, item)
+	v.items = slices.DeleteFunc(v.items, func(item *node) bool {
+		s, ok := item.text()
+		if !ok || seen[s] {
+			return true
 		}
-	}
-	return when(len(list.items) > 0, list)
+		seen[s] = true
+		return false
+	})
+	return when(len(v.items) > 0, v)
 }
 
 // isArrayType reports whether a type is or includes array.
@@ -319,6 +323,9 @@ func mendType(v *node) *node {
 		return when(len(list.items) > 0, list)
 	}
 	s := typeName(v)
+	if len(v.raw) == len(s)+2 && string(v.raw[1:len(v.raw)-1]) == s {
+		return v
+	}
 	return when(s != "", str(s))
 }
 
