@@ -100,6 +100,18 @@ func TestGrep(t *testing.T) {
 	bad(t, o, "grep", args{"pattern": "a", "path": "none"}, "does not exist")
 }
 
+func TestListBounds(t *testing.T) {
+	o := workspace(t, nil)
+	for i := range 1000 {
+		put(t, filepath.Join(o.Dir, fmt.Sprintf("%0240d", i)), "")
+	}
+	for name, a := range map[string]args{"list_files": {"limit": 2000}, "find": {"pattern": "*", "limit": 2000}} {
+		if text := good(t, o, name, a); len(text) > maxListBytes+1000 || !strings.Contains(text, "only the first 4") {
+			t.Errorf("%s: %d bytes", name, len(text))
+		}
+	}
+}
+
 // The result stays small however much there is to find, and a call ends with its context.
 func TestGrepBounds(t *testing.T) {
 	o := workspace(t, nil)

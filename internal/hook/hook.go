@@ -45,7 +45,7 @@ type Payload struct {
 	Path    []string       `json:"path,omitempty"` // subagents, outermost first
 	Input   jsontext.Value `json:"input"`          // the whole call
 	Result  string         `json:"result,omitempty"`
-	IsError bool           `json:"isError,omitempty"`
+	IsError bool           `json:"isError,omitzero"`
 }
 
 // PayloadSchema is the JSON Schema of the document that a hook reads.

@@ -154,6 +154,9 @@ func TestPayloadSchema(t *testing.T) {
 				t.Errorf("%s: %s", name, value)
 			}
 		}
+		if p.Event == BeforeTool && (members["isError"] != nil || members["result"] != nil) {
+			t.Errorf("%s: there is no result before a call", document)
+		}
 		for _, name := range schema.Required {
 			if members[name] == nil {
 				t.Errorf("%s is required and absent", name)

@@ -38,12 +38,12 @@ type Entry struct {
 	Tool    string            `json:"tool,omitempty"`
 	Input   jsontext.Value    `json:"input,omitempty"` // the whole call, intent included
 	Text    string            `json:"text,omitempty"`
-	IsError bool              `json:"isError,omitempty"`
+	IsError bool              `json:"isError,omitzero"`
 	Usage   *provider.Usage   `json:"usage,omitempty"`
 	Model   string            `json:"model,omitempty"`
-	Version int               `json:"version,omitempty"` // header only
-	ID      string            `json:"id,omitempty"`      // header only
-	Dir     string            `json:"dir,omitempty"`     // header only
+	Version int               `json:"version,omitzero"` // header only
+	ID      string            `json:"id,omitempty"`     // header only
+	Dir     string            `json:"dir,omitempty"`    // header only
 }
 
 // Info describes a stored session for lists.

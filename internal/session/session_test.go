@@ -144,6 +144,10 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("%s: %v, %v", path, st.Mode(), err)
 		}
 	}
+	raw, err := os.ReadFile(store.path(s.ID()))
+	if err != nil || strings.Contains(string(raw), `"version":0`) || !strings.HasPrefix(string(raw), `{"n":0,"kind":"session",`) {
+		t.Errorf("%s, %v", raw, err)
+	}
 	again := mustOpen(t, store, s.ID())
 	got := again.Entries()
 	if len(got) == 0 || got[0].Kind != Header || got[0].ID != s.ID() || got[0].Dir != "/work" || got[0].Version != 1 {
