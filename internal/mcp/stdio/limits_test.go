@@ -3,8 +3,11 @@
 package stdio
 
 import (
+	"bufio"
 	"errors"
+	"io"
 	"os"
+	"os/exec"
 	"runtime"
 	"strconv"
 	"strings"
@@ -135,6 +138,32 @@ func TestDescriptors(t *testing.T) {
 	}
 	if after := count(); after > before {
 		t.Errorf("%d descriptors, %d before", after, before)
+	}
+}
+
+// BenchmarkFloor is the same life without this package: nobody can be faster.
+func BenchmarkFloor(b *testing.B) {
+	for b.Loop() {
+		cmd := exec.Command(os.Args[0], childArg, "serve")
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			b.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"echo","params":{}}`+"\n"); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+			b.Fatal(err)
+		}
+		_ = in.Close()
+		_ = cmd.Wait()
 	}
 }
 
