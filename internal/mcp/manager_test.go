@@ -298,47 +298,6 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// After Close nothing starts again, and nothing is left.
-func TestClosed(t *testing.T) {
-	f := &fake{tools: oneTool("t")}
-	m := start(t, Options{}, map[string]*fake{"s": f})
-	snap, _ := m.Prepare(t.Context(), Snapshot{})
-	closeNow(t, m)
-	if _, err := run(t.Context(), snap, "mcp__s__t", `{}`); !errors.Is(err, ErrClosed) {
-		t.Errorf("%v", err)
-	}
-	if st := statusOf(t, m, "s"); st.State != Closed || st.Err != nil || f.dials() != 1 {
-		t.Errorf("%+v", st)
-	}
-	if again, changes := m.Prepare(t.Context(), snap); toolNames(again) != toolNames(snap) || changes != nil {
-		t.Error("the catalogue changed at close")
-	}
-}
-
-// Close during calls and starts ends both.
-func TestCloseDuringWork(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{tools: oneTool("t"), serve: func(p *peer, r jsonrpc.Request) {
-			if r.Method != "tools/call" {
-				p.standard(r)
-			}
-		}}
-		m := start(t, Options{}, map[string]*fake{"s": f})
-		snap, _ := m.Prepare(t.Context(), Snapshot{})
-		errs := make(chan error, 3)
-		for range 3 {
-			go func() { _, err := run(t.Context(), snap, "mcp__s__t", `{}`); errs <- err }()
-		}
-		synctest.Wait()
-		closeNow(t, m)
-		for range 3 {
-			if err := <-errs; !errors.Is(err, ErrClosed) {
-				t.Errorf("%v", err)
-			}
-		}
-	})
-}
-
 // Errors tell nothing but their sentence, whatever the verb.
 func TestErrorFormat(t *testing.T) {
 	e := &Error{Server: "s", Phase: PhaseCall, Text: "it broke", Stderr: "tail", Cause: errors.New("canary")}

@@ -41,13 +41,14 @@ func (s *server) callSchema(input jsontext.Value) (jsontext.Value, error) {
 // which every reference resolves. Meaning is kept where providers take it, and given up in favour of a wider schema where they
 // would refuse it, and the whole request with it: the server still checks what it gets, which is exactly what the model
 // wrote. In particular (W5, B39):
-//   - a missing schema, and anything that is no object schema, becomes {"type":"object"} with what can be kept of it;
+//   - a missing schema, and anything that is no object schema, becomes {"type":"object","properties":{}} with what can be kept of it;
 //   - $schema and $id go; local references are rewritten, relative to the nearest $id; references to elsewhere are never
 //     fetched and go, as do those that lead nowhere or only to themselves;
 //   - true and false in the place of schemas become {} and {"not":{}}, where they are not usual (additionalProperties);
 //   - tuples written as an array of items become prefixItems; an array schema gets items; draft-4 boolean bounds become numbers;
 //   - keywords with values of a wrong kind go (null or empty enum, unknown type, required that is no list of names, ...);
-//   - a required property that is not described is described as {}.
+//   - a required property that is not described is described as {};
+//   - titles and descriptions lose hidden characters, as a tool's own description does.
 //
 // Property names stay as they are: providers check those of the top level only, which are ours.
 func wrapSchema(input jsontext.Value) (jsontext.Value, error) {

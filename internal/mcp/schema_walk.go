@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"magi-code/internal/untrusted"
 )
 
 // schemaWalk goes once through a schema, mends it in place, and collects its references, which are
@@ -41,7 +41,10 @@ func (w *schemaWalk) arguments(root *node) *node {
 		}
 	}
 	root.put("type", raw(`"object"`))
-	w.describeRequired(root, true)
+	if root.get("properties") == nil { // without which OpenAI refuses an object
+		root.add("properties", emptyObject())
+	}
+	w.describeRequired(root)
 	return root
 }
 
@@ -146,12 +149,23 @@ func (w *schemaWalk) keyword(holder *node, m member, res *resource) *node {
 		return when(v.kind == '[' && len(v.items) > 0, w.each(v, res))
 	case "required":
 		return names(v)
+	case "title", "description":
+		return prose(v)
 	}
 	if ok, known := plainKeyword(m.name, v); known {
 		return when(ok, v)
 	}
 	w.loose(v, res)
 	return v
+}
+
+// prose is text for the model, without what a person would not see in it.
+func prose(v *node) *node {
+	s, ok := v.text()
+	if ok && untrusted.HasHidden(s) {
+		return str(untrusted.Text(s))
+	}
+	return when(ok, v)
 }
 
 // when returns v if ok, else nil.
@@ -215,7 +229,7 @@ func (w *schemaWalk) loose(v *node, res *resource) {
 // anchor keeps a plain name and remembers it.
 func (w *schemaWalk) anchor(v *node) *node {
 	name, ok := v.text()
-	if !ok || name == "" || strings.ContainsAny(name, "#/ ") {
+	if !ok || name == "" || !isPlain(strings.ReplaceAll(name, ".", "_")) {
 		return nil
 	}
 	if w.anchors == nil {
@@ -242,7 +256,7 @@ func (w *schemaWalk) finish(n *node) {
 	}
 	mendBound(n, "exclusiveMinimum", "minimum")
 	mendBound(n, "exclusiveMaximum", "maximum")
-	w.describeRequired(n, false)
+	w.describeRequired(n)
 }
 
 // mendBound turns the boolean of draft 4, which excludes the bound beside it, into the number of later drafts.
@@ -263,121 +277,16 @@ func mendBound(n *node, open, closed string) {
 func schemaOf(v *node) *node { return (&schemaWalk{}).sub(v, &resource{}) }
 
 // describeRequired describes every required property that is not described. Branches of anyOf and the like may require
-// what stands elsewhere, so that only a schema with properties of its own, or the root, is held to it.
-func (w *schemaWalk) describeRequired(n *node, root bool) {
+// what stands elsewhere, so that only a schema with properties of its own is held to it.
+func (w *schemaWalk) describeRequired(n *node) {
 	required := n.get("required")
 	properties := n.get("properties")
-	if required == nil || properties == nil && !root {
+	if required == nil || properties == nil {
 		return
-	}
-	if properties == nil {
-		properties = emptyObject()
-		n.add("properties", properties)
 	}
 	for _, item := range required.items {
 		if name, _ := item.text(); properties.get(name) == nil {
 			properties.add(name, emptyObject())
 		}
 	}
-}
-
-// names returns a list of distinct names, nil when v is none or empty.
-func names(v *node) *node {
-	if v.kind != '[' {
-		return nil
-	}
-	seen := make(map[string]bool, len(v.items))
-	v.items = slices.DeleteFunc(v.items, func(item *node) bool {
-		s, ok := item.text()
-		if !ok || seen[s] {
-			return true
-		}
-		seen[s] = true
-		return false
-	})
-	return when(len(v.items) > 0, v)
-}
-
-// isArrayType reports whether a type is or includes array.
-func isArrayType(t *node) bool {
-	if t == nil {
-		return false
-	}
-	if s, _ := t.text(); s == "array" {
-		return true
-	}
-	return slices.ContainsFunc(t.items, isArrayType)
-}
-
-// mendType keeps the seven types, translates what some languages write for them, and drops the rest.
-func mendType(v *node) *node {
-	if v.kind == '[' {
-		seen := map[string]bool{}
-		list := &node{kind: '['}
-		for _, item := range v.items {
-			if s := typeName(item); s != "" && !seen[s] {
-				seen[s] = true
-				list.items = append(list.items, str(s))
-			}
-		}
-		return when(len(list.items) > 0, list)
-	}
-	s := typeName(v)
-	if len(v.raw) == len(s)+2 && string(v.raw[1:len(v.raw)-1]) == s {
-		return v
-	}
-	return when(s != "", str(s))
-}
-
-func typeName(v *node) string {
-	s, _ := v.text()
-	switch s = strings.ToLower(s); s {
-	case "object", "array", "string", "number", "integer", "boolean", "null":
-		return s
-	case "int", "long":
-		return "integer"
-	case "float", "double":
-		return "number"
-	case "bool":
-		return "boolean"
-	case "str", "text":
-		return "string"
-	case "list", "tuple":
-		return "array"
-	case "dict", "map":
-		return "object"
-	}
-	return ""
-}
-
-// plainKeyword reports whether a keyword is one with a simple value, and whether the value is of its kind.
-func plainKeyword(name string, v *node) (ok, known bool) {
-	switch name {
-	case "title", "description", "$comment", "format", "pattern", "contentEncoding", "contentMediaType":
-		return v.kind == '"', true
-	case "minimum", "maximum":
-		return v.kind == '0', true
-	case "exclusiveMinimum", "exclusiveMaximum":
-		return v.kind == '0' || v.kind == 't' || v.kind == 'f', true
-	case "multipleOf":
-		return v.kind == '0' && v.raw[0] != '-' && strings.Trim(string(v.raw), "0.") != "", true
-	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains":
-		return isCount(v.raw), true
-	case "uniqueItems", "deprecated", "readOnly", "writeOnly", "nullable":
-		return v.kind == 't' || v.kind == 'f', true
-	}
-	return false, false
-}
-
-// isCount reports whether v is a whole number of at least 0.
-func isCount(v jsontext.Value) bool {
-	if len(v) == 0 {
-		return false
-	}
-	for _, c := range v {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return true
 }

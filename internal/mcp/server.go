@@ -92,7 +92,7 @@ func (s *server) start(ctx context.Context) error {
 	s.mu.Lock()
 	previous := s.last
 	s.mu.Unlock()
-	if previous != nil { // two of a kind at once could fight over what they share
+	if previous != nil && s.def.Type == definition.Stdio { // two children at once could fight over what they share
 		select {
 		case <-previous.gone:
 		case <-ctx.Done():
