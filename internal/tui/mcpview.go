@@ -284,4 +284,3 @@ func (s *serverScreen) stateText(m *model, e approval.Entry) string {
 	}
 	return m.st.warn.Render(e.State.String())
 }
-

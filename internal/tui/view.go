@@ -87,7 +87,7 @@ func (m *model) bottom(w, h int) (lines []string, cx, cy int) {
 		above = append(above, rows...)
 	}
 	if len(m.asks) > 0 && room > 6 {
-		above = append(above, m.askView(w, min(max(room*3/4, 8), room-len(above)))...)
+		above = append(above, m.askView(w, max(min(room-4, room-len(above)), 7))...)
 	}
 	cy += len(above)
 	lines = append(above, prompt...)
