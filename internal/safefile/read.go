@@ -60,10 +60,14 @@ func ReadPrivate(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err = regular(f, path); err != nil {
+	opened, err := regular(f, path)
+	if err != nil {
 		return nil, err
 	}
-	if err := checkPrivate(path, info); err != nil {
+	if !os.SameFile(info, opened) {
+		return nil, fmt.Errorf("%s: %w: it was replaced while it was opened", path, ErrNotPrivate)
+	}
+	if err := checkPrivate(path, opened); err != nil {
 		return nil, err
 	}
 	return readAll(f, path, limit)

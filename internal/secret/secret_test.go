@@ -170,6 +170,10 @@ func TestScrubberRules(t *testing.T) {
 func TestWriterAcrossChunks(t *testing.T) {
 	s := NewScrubber(New("abcdefgh"), New("efghijkl"), New("aaaaaa"), New("longer value of a secret"))
 	in := "x abcdefghijkl aaaaaaaaaaaaaaa longer value of a secret" + strings.Repeat("a", 40) + "aabcdefghabcdefgh. the end abcdefg"
+	for _, form := range forms("longer value of a secret") {
+		in += " " + form
+	}
+	in += " the end"
 	want := s.Text(in)
 	for size := 1; size < len(in)+1; size++ {
 		var out bytes.Buffer

@@ -222,6 +222,9 @@ func TestConcurrentWriters(t *testing.T) {
 // R-A8: a writer killed at any point leaves the old or the new file, and everything that it said was saved.
 func TestKilledWriters(t *testing.T) {
 	path := put(t, "{}")
+	if err := os.WriteFile(filepath.Join(filepath.Dir(path), ".settings.json.new-1"), nil, 0o600); err != nil {
+		t.Fatal(err) // what a killed writer may leave
+	}
 	for round := range 6 {
 		cmd := writer(t, path, strconv.Itoa(round), "0")
 		out, err := cmd.StdoutPipe()
@@ -251,6 +254,9 @@ func TestKilledWriters(t *testing.T) {
 		}
 		if err := Patch(t.Context(), path, []string{"after", strconv.Itoa(round)}, jsontext.Value("1")); err != nil {
 			t.Fatalf("a killed writer holds the lock: %v", err)
+		}
+		if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 2 {
+			t.Fatalf("more is left than the file and its lock: %v, %v", entries, err)
 		}
 	}
 }

@@ -26,6 +26,7 @@ func TestLineAndText(t *testing.T) {
 		{"OSC 8 ST", "\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\", "link", "link"},
 		{"OSC 52", "a\x1b]52;c;cHduZWQ=\x07b", "ab", "ab"},
 		{"OSC C1", "a\u009d52;c;x\u009cb", "ab", "ab"},
+		{"DCS APC PM SOS C1", "a\u0090x\u009cb\u009fy\u009cc\u009ez\x07d\u0098w\x1b\\e", "abcde", "abcde"},
 		{"OSC without end hides nothing", "a\x1b]0;text\nmore", "a0;text more", "a0;text\nmore"},
 		{"DCS", "a\x1bP+q544e\x1b\\b", "ab", "ab"},
 		{"APC PM SOS", "a\x1b_x\x1b\\b\x1b^y\x1b\\c\x1bXz\x1b\\d", "abcd", "abcd"},

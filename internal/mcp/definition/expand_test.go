@@ -217,7 +217,7 @@ func TestCheckURL(t *testing.T) {
 		"https://", "https:///path", "https://:443", "https://example.com:", "https://example.com:0", "https://example.com:65536", "https://example.com:x", "https://example.com:-1",
 		"https://exam ple.com", "https://example.com/a b", " https://example.com", "https://example.com ", "https://example.com/\n", "https://example.com/\x00", "https://example.com/\x7f", "https://example.com/\xff",
 		"https://ex%41mple.com", "https://bücher.example", "http://ⓛocalhost", "http://localhost%00.evil", "http://127。0。0。1", "http://localhost#@evil.com:80@x\\", "http://localhost?@evil\\",
-		"https://exam\tple.com", "https://[example.com]", "https://example.com:443:443", "https://example.com/%zz",
+		"https://exam\tple.com", "https://[example.com]", "https://[fe80::1%25eth0]", "https://[fe80::1%eth0]", "https://[1.2.3.4]", "https://example.com:443:443", "https://example.com/%zz",
 	}
 	for _, u := range good {
 		if why, _ := CheckURL(u); why != "" {
