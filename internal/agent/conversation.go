@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -137,6 +138,7 @@ func (t *turn) run(ctx context.Context, prompt []provider.Block) (string, StopRe
 	c := t.c
 	c.mu.Lock()
 	t.provider, t.model = c.cfg.Provider, c.cfg.Model
+	t.excludeDirect, t.excludeCodeMode = c.cfg.ExcludeDirect, c.cfg.ExcludeCodeMode
 	c.mu.Unlock()
 	if t.provider == nil {
 		return "", StopFailed, errors.New("no provider is chosen")
@@ -230,6 +232,13 @@ func (c *Conversation) SetModel(p provider.Provider, model string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cfg.Provider, c.cfg.Model = p, model
+}
+
+// SetExclusions changes the two exclusion lists from the next turn on.
+func (c *Conversation) SetExclusions(direct, codeMode []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cfg.ExcludeDirect, c.cfg.ExcludeCodeMode = slices.Clone(direct), slices.Clone(codeMode)
 }
 
 // Messages returns a copy of the history.

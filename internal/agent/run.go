@@ -27,6 +27,8 @@ type turn struct {
 	model    string
 	system   string
 	frozen   tool.Set
+	// the exclusion lists, as they were when the turn began
+	excludeDirect, excludeCodeMode []string
 }
 
 // run is one model at work in a turn: the main one, or a subagent.

@@ -77,12 +77,12 @@ func (r *run) barred(t tool.Tool, script bool) string {
 		if t.Name == codeModeName {
 			return codeModeName + " cannot be called from inside a script"
 		}
-		if p := firstMatch(cfg.ExcludeCodeMode, t.Name); p != "" {
+		if p := firstMatch(r.t.excludeCodeMode, t.Name); p != "" {
 			return fmt.Sprintf("%s is excluded from Code Mode by %q", t.Name, p)
 		}
 		return ""
 	}
-	if p := firstMatch(cfg.ExcludeDirect, t.Name); p != "" {
+	if p := firstMatch(r.t.excludeDirect, t.Name); p != "" {
 		sentence := fmt.Sprintf("%s is excluded from direct use by %q", t.Name, p)
 		if r.barred(t, true) == "" {
 			sentence += "; a script in " + codeModeName + " can call it"

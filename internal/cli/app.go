@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/term"
 
+	"magi-code/internal/secret"
 	"magi-code/internal/untrusted"
 )
 
@@ -18,6 +19,7 @@ type app struct {
 	out, err io.Writer
 	lookup   func(string) (string, bool)
 	environ  []string
+	scrub    *secret.Scrubber // knows every secret that this process has learnt
 	inTTY    bool
 	outTTY   bool
 }
@@ -25,7 +27,7 @@ type app struct {
 func newApp() *app {
 	return &app{
 		in: os.Stdin, out: os.Stdout, err: os.Stderr,
-		lookup: os.LookupEnv, environ: os.Environ(),
+		lookup: os.LookupEnv, environ: os.Environ(), scrub: secret.NewScrubber(),
 		inTTY: term.IsTerminal(int(os.Stdin.Fd())), outTTY: term.IsTerminal(int(os.Stdout.Fd())),
 	}
 }
@@ -40,7 +42,7 @@ func (f folders) globalSettings() string  { return filepath.Join(f.home, "settin
 func (f folders) projectSettings() string { return filepath.Join(f.cwd, ".magi-code", "settings.json") }
 func (f folders) globalMCP() string       { return filepath.Join(f.home, ".mcp.json") }
 func (f folders) projectMCP() string      { return filepath.Join(f.cwd, ".mcp.json") }
-func (f folders) sessions() string        { return filepath.Join(f.home, "sessions") }
+func (f folders) sessionsDir() string     { return filepath.Join(f.home, "sessions") }
 
 // folders are those of the working folder of this process.
 func (a *app) folders() (folders, error) {
@@ -101,5 +103,7 @@ func resolve(path string) string {
 	return filepath.Join(resolve(parent), filepath.Base(path))
 }
 
-// say prints one line to stderr for the person; the text must already be safe.
-func (a *app) say(format string, args ...any) { fmt.Fprintf(a.err, format+"\n", args...) }
+// say prints one line to stderr for the person. The text must already be safe for a terminal; known secrets are removed here.
+func (a *app) say(format string, args ...any) {
+	fmt.Fprintln(a.err, a.scrub.Text(fmt.Sprintf(format, args...)))
+}

@@ -19,7 +19,6 @@ import (
 	"magi-code/internal/provider"
 	"magi-code/internal/provider/offline"
 	"magi-code/internal/safefile"
-	"magi-code/internal/secret"
 	"magi-code/internal/settings"
 	"magi-code/internal/untrusted"
 )
@@ -103,7 +102,7 @@ func (a *app) demoTurn(ctx context.Context, f folders, store *approval.Store, co
 	w := &workshop{
 		servers:  servers{f, config, store, entries},
 		settings: settings.Settings{MaxTurns: 10, ResultLimit: 1 << 16},
-		scrub:    secret.NewScrubber(), provider: offline.New(), model: offlineModel,
+		scrub:    a.scrub, provider: offline.New(), model: offlineModel,
 		gate: agent.NewGate(permission.Rules{Allow: []string{"mcp__notes__*"}}, nil),
 	}
 	w.builtin.Dir = f.cwd

@@ -43,6 +43,16 @@ type known map[string]map[string]string
 // announceTools compares the tools of all servers with those of the last run, remembers them, and says what
 // changed. Failing to remember is told, not fatal.
 func (w *workshop) announceTools(ctx context.Context, m *mcp.Manager) []string {
+	changes, err := w.compareTools(ctx, m)
+	notices := changeNotices(changes)
+	if err != nil {
+		notices = append(notices, fmt.Sprintf("the servers' tools could not be remembered for the next run: %s", err))
+	}
+	return notices
+}
+
+// compareTools returns how the tools of all servers differ from those of the last run, and remembers them.
+func (w *workshop) compareTools(ctx context.Context, m *mcp.Manager) ([]mcp.Change, error) {
 	now := known{}
 	byName := map[string]map[string]string{}
 	for _, e := range w.entries {
@@ -57,11 +67,7 @@ func (w *workshop) announceTools(ctx context.Context, m *mcp.Manager) []string {
 			tools[t.Remote] = toolDigest(t)
 		}
 	}
-	notices, err := updateKnown(ctx, filepath.Join(w.home, "known-tools.json"), now)
-	if err != nil {
-		notices = append(notices, fmt.Sprintf("the servers' tools could not be remembered for the next run: %s", err))
-	}
-	return notices
+	return updateKnown(ctx, filepath.Join(w.home, "known-tools.json"), now)
 }
 
 func toolDigest(t tool.Tool) string {
@@ -72,7 +78,7 @@ func toolDigest(t tool.Tool) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-func updateKnown(ctx context.Context, path string, now known) (notices []string, err error) {
+func updateKnown(ctx context.Context, path string, now known) (differences []mcp.Change, err error) {
 	old, err := readKnown(path)
 	if err != nil {
 		return nil, err
@@ -86,29 +92,29 @@ func updateKnown(ctx context.Context, path string, now known) (notices []string,
 		changed = true
 		if seen {
 			name := key[strings.LastIndex(key, "\n")+1:]
-			notices = append(notices, changeNotices([]mcp.Change{difference(name, before, tools)})...)
+			differences = append(differences, difference(name, before, tools))
 		}
 	}
-	slices.Sort(notices)
+	slices.SortFunc(differences, func(a, b mcp.Change) int { return strings.Compare(a.Server, b.Server) })
 	if !changed {
-		return notices, nil
+		return differences, nil
 	}
 	wait, cancel := context.WithTimeout(ctx, knownWait)
 	defer cancel()
 	release, err := safefile.Lock(wait, path+".lock")
 	if err != nil {
-		return notices, err
+		return differences, err
 	}
 	defer release()
 	if old, err = readKnown(path); err != nil {
-		return notices, err
+		return differences, err
 	}
 	maps.Copy(old, now)
 	b, err := json.Marshal(old, json.Deterministic(true), jsontext.Multiline(true))
 	if err != nil {
-		return notices, err
+		return differences, err
 	}
-	return notices, safefile.Write(path, b, 0o600)
+	return differences, safefile.Write(path, b, 0o600)
 }
 
 func difference(server string, before, now map[string]string) mcp.Change {

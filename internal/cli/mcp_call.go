@@ -11,7 +11,6 @@ import (
 
 	"magi-code/internal/mcp"
 	"magi-code/internal/mcp/approval"
-	"magi-code/internal/secret"
 	"magi-code/internal/tool"
 	"magi-code/internal/untrusted"
 )
@@ -81,7 +80,7 @@ func (a *app) withServer(ctx context.Context, name string, f func(context.Contex
 	if err != nil {
 		return err
 	}
-	m, err := mcp.Open(ctx, a.managerOptions(s.folders, secret.NewScrubber(), []approval.Approved{proof}))
+	m, err := mcp.Open(ctx, a.managerOptions(s.folders, []approval.Approved{proof}))
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"magi-code/internal/mcp"
 	"magi-code/internal/mcp/approval"
 	"magi-code/internal/mcp/definition"
-	"magi-code/internal/secret"
+	"magi-code/internal/settings"
 	"magi-code/internal/untrusted"
 )
 
@@ -65,8 +65,14 @@ func (a *app) list(ctx context.Context, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	scrub := secret.NewScrubber()
-	m, err := mcp.Open(ctx, a.managerOptions(s.folders, scrub, s.proofs()))
+	_, ws, err := settings.Load(s.globalSettings(), s.projectSettings())
+	if err != nil {
+		return hinted(exitConfig, err, "")
+	}
+	for _, w := range ws {
+		a.say("warning: %s", untrusted.Line(w.Path+": "+w.Key+": "+w.Text))
+	}
+	m, err := mcp.Open(ctx, a.managerOptions(s.folders, s.proofs()))
 	if err != nil {
 		return err
 	}

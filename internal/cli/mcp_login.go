@@ -8,7 +8,6 @@ import (
 	"magi-code/internal/mcp"
 	"magi-code/internal/mcp/approval"
 	"magi-code/internal/mcp/definition"
-	"magi-code/internal/secret"
 )
 
 func newLogin(a *app) *cobra.Command {
@@ -23,6 +22,6 @@ func newLogout(a *app) *cobra.Command {
 	}}
 }
 
-func (a *app) tokens(folders, *secret.Scrubber) func(approval.Approved) mcp.Tokens { return nil }
+func (a *app) tokens(folders) func(approval.Approved) mcp.Tokens { return nil }
 
 func (a *app) oauthState(folders, definition.Server) string { return "" }

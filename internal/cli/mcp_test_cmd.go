@@ -9,7 +9,6 @@ import (
 
 	"magi-code/internal/mcp"
 	"magi-code/internal/mcp/approval"
-	"magi-code/internal/secret"
 	"magi-code/internal/untrusted"
 )
 
@@ -41,7 +40,7 @@ func (a *app) test(ctx context.Context, name string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	st, err := mcp.Probe(ctx, a.managerOptions(s.folders, secret.NewScrubber(), []approval.Approved{proof}))
+	st, err := mcp.Probe(ctx, a.managerOptions(s.folders, []approval.Approved{proof}))
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

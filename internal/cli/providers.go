@@ -32,18 +32,9 @@ const maxAuthFile = 64 << 10
 // provider chooses by flag, then settings, then by the key that is there. Without any it says what to set;
 // the offline planner is never chosen by itself.
 func (a *app) provider(w *workshop, o conversationFlags) (provider.Provider, string, error) {
-	keys, err := readAuth(filepath.Join(w.home, "auth.json"))
+	keys, err := a.keys(w)
 	if err != nil {
 		return nil, "", err
-	}
-	for _, k := range keys {
-		w.scrub.Add(k)
-	}
-	for variable, name := range map[string]string{"ANTHROPIC_API_KEY": "anthropic", "OPENAI_API_KEY": "openai"} {
-		if v, ok := a.lookup(variable); ok && v != "" {
-			keys[name] = secret.New(v)
-			w.scrub.Add(keys[name])
-		}
 	}
 	name := o.provider
 	if name == "" {
@@ -59,6 +50,22 @@ func (a *app) provider(w *workshop, o conversationFlags) (provider.Provider, str
 			"set ANTHROPIC_API_KEY or OPENAI_API_KEY, name an endpoint in settings.json, or try the built-in planner with --provider offline")
 	}
 	return a.makeProvider(w, name, o.model, keys)
+}
+
+// namedModel makes the provider of a name such as "openai/gpt-5.5"; a name without a known provider before the slash is a
+// model of the present one.
+func (a *app) namedModel(w *workshop, name string) (provider.Provider, string, error) {
+	keys, err := a.keys(w)
+	if err != nil {
+		return nil, "", err
+	}
+	if p, model, ok := strings.Cut(name, "/"); ok {
+		_, endpoint := w.settings.Endpoints[p]
+		if endpoint || p == "anthropic" || p == "openai" || p == "offline" {
+			return a.makeProvider(w, p, model, keys)
+		}
+	}
+	return a.makeProvider(w, w.provider.Name(), name, keys)
 }
 
 // makeProvider makes the provider of that name; model "" means its default.
@@ -103,6 +110,23 @@ func (a *app) makeProvider(w *workshop, name, model string, keys map[string]secr
 		return nil, "", hinted(exitUsage, fmt.Errorf("endpoint %q has no model", name), "pass --model, or set endpoints."+name+".model in settings.json")
 	}
 	return openai.NewChat(openai.Options{Name: name, Key: key, BaseURL: e.BaseURL}), model, nil
+}
+
+// keys are those of auth.json and, before them, of the environment, by provider.
+func (a *app) keys(w *workshop) (map[string]secret.String, error) {
+	keys, err := readAuth(filepath.Join(w.home, "auth.json"))
+	if err != nil {
+		return nil, err
+	}
+	for variable, name := range map[string]string{"ANTHROPIC_API_KEY": "anthropic", "OPENAI_API_KEY": "openai"} {
+		if v, ok := a.lookup(variable); ok && v != "" {
+			keys[name] = secret.New(v)
+		}
+	}
+	for _, k := range keys {
+		w.scrub.Add(k)
+	}
+	return keys, nil
 }
 
 func missingKey(name, variable, home string) error {

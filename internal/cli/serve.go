@@ -87,7 +87,7 @@ func (of *office) sessions(dir string) ([]session.Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	return session.NewStore(f.sessions()).List(dir)
+	return session.NewStore(f.sessionsDir()).List(dir)
 }
 
 // fleet returns the running servers of a folder, starting them when they do not run: the first session pays, others

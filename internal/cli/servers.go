@@ -11,7 +11,6 @@ import (
 	"magi-code/internal/mcp"
 	"magi-code/internal/mcp/approval"
 	"magi-code/internal/mcp/definition"
-	"magi-code/internal/secret"
 	"magi-code/internal/untrusted"
 )
 
@@ -105,10 +104,10 @@ const closeWait = 6 * time.Second
 const hurriedClose = 400 * time.Millisecond
 
 // managerOptions are what every start of servers has in common.
-func (a *app) managerOptions(f folders, scrub *secret.Scrubber, proofs []approval.Approved) mcp.Options {
+func (a *app) managerOptions(f folders, proofs []approval.Approved) mcp.Options {
 	return mcp.Options{
-		Servers: proofs, Lookup: a.lookup, Dir: f.cwd, Version: buildVersion(), Scrub: scrub,
-		Tokens: a.tokens(f, scrub),
+		Servers: proofs, Lookup: a.lookup, Dir: f.cwd, Version: buildVersion(), Scrub: a.scrub,
+		Tokens: a.tokens(f),
 	}
 }
 

@@ -54,7 +54,7 @@ type workshop struct {
 	gate     *agent.Gate
 	hooks    *hook.Runner
 	profiles []agent.Profile
-	store    *session.Store
+	sessions *session.Store
 	builtin  builtin.Options
 	warnings []string
 }
@@ -69,7 +69,7 @@ func (a *app) workshop(f folders, o conversationFlags) (*workshop, error) {
 	if err != nil {
 		return nil, hinted(exitConfig, err, "")
 	}
-	w := &workshop{servers: s, settings: set, scrub: secret.NewScrubber(), store: session.NewStore(s.sessions())}
+	w := &workshop{servers: s, settings: set, scrub: a.scrub, sessions: session.NewStore(s.sessionsDir())}
 	for _, x := range ws {
 		w.warnings = append(w.warnings, fmt.Sprintf("%s: %s: %s", x.Path, x.Key, x.Text))
 	}
@@ -136,7 +136,7 @@ func allowAlways(ctx context.Context, path, pattern string) error {
 
 // startServers opens all approved servers. Any failure is an error for each failed server, after all have ended.
 func (a *app) startServers(ctx context.Context, w *workshop, onStatus func(mcp.Status)) (*mcp.Manager, error) {
-	o := a.managerOptions(w.folders, w.scrub, w.proofs())
+	o := a.managerOptions(w.folders, w.proofs())
 	o.OnStatus = onStatus
 	m, err := mcp.Open(ctx, o)
 	if err != nil {
@@ -150,6 +150,11 @@ func (a *app) startServers(ctx context.Context, w *workshop, onStatus func(mcp.S
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
+	return nil, failedStart(failures)
+}
+
+// failedStart is an error for each server that did not start, with both cures.
+func failedStart(failures []*mcp.Error) error {
 	var all []error
 	for _, f := range failures {
 		hint := "magi-code mcp revoke " + f.Server + " disables it"
@@ -158,7 +163,7 @@ func (a *app) startServers(ctx context.Context, w *workshop, onStatus func(mcp.S
 		}
 		all = append(all, hinted(phaseCode(f.Phase), f, hint))
 	}
-	return nil, errors.Join(all...)
+	return errors.Join(all...)
 }
 
 // conversation makes one conversation on the servers. sess may be nil.
@@ -213,7 +218,7 @@ func (w *workshop) openSession(ctx context.Context, o conversationFlags) (*sessi
 	}
 	id := o.resume
 	if o.cont {
-		latest, err := w.store.Latest(w.cwd)
+		latest, err := w.sessions.Latest(w.cwd)
 		if err != nil {
 			return nil, err
 		}
@@ -223,9 +228,9 @@ func (w *workshop) openSession(ctx context.Context, o conversationFlags) (*sessi
 		id = latest
 	}
 	if id == "" {
-		return w.store.Create(w.cwd)
+		return w.sessions.Create(w.cwd)
 	}
-	s, err := w.store.Open(ctx, id)
+	s, err := w.sessions.Open(ctx, id)
 	if err != nil {
 		return nil, hinted(exitConfig, err, "")
 	}
