@@ -19,24 +19,39 @@ const lockPerm = 0o600
 
 // Lock takes the cross-process lock file at path (made when missing) and returns its release.
 // It waits until ctx ends. The lock also excludes other holders in this process, and ends with the
-// process. The file stays after the release, because removing it would let two holders in.
+// process. The release removes the file where the system lets it, so that no folder keeps one.
 func Lock(ctx context.Context, path string) (release func() error, err error) {
-	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, notRegular(path, info.Mode())
-	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	l := flock.New(path, flock.SetPermissions(lockPerm))
-	got, err := l.TryLockContext(ctx, lockPoll)
-	if err != nil {
-		_ = l.Close()
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("wait for the lock %s: %w", path, context.Cause(ctx))
+	for {
+		if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+			return nil, notRegular(path, info.Mode())
+		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
 		}
-		return nil, fmt.Errorf("lock %s: %w", path, err)
+		l := flock.New(path, flock.SetPermissions(lockPerm))
+		got, err := l.TryLockContext(ctx, lockPoll)
+		if err != nil || !got {
+			_ = l.Close()
+			if ctx.Err() != nil {
+				return nil, fmt.Errorf("wait for the lock %s: %w", path, context.Cause(ctx))
+			}
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		if isCurrent(l, path) {
+			return func() error {
+				_ = os.Remove(path) // before it is unlocked: then whoever waits for this file sees that it is gone
+				return l.Unlock()
+			}, nil
+		}
+		_ = l.Unlock()
 	}
-	if !got {
-		return nil, fmt.Errorf("lock %s: it is taken", path)
+}
+
+// isCurrent reports whether the locked file is the one at path, and not one that its last holder removed.
+func isCurrent(l *flock.Flock, path string) bool {
+	locked, err := l.Stat()
+	if err != nil {
+		return false
 	}
-	return l.Unlock, nil
+	current, err := os.Stat(path)
+	return err == nil && os.SameFile(locked, current)
 }

@@ -41,25 +41,25 @@ func at(v *jsondoc.Value, keys []string) *jsondoc.Value {
 	return v
 }
 
-// Patch sets one key path of a settings file to value (a JSON value; nil removes the key), under a
+// Patch sets one key path of a settings file (or of another JSON file of that care, such as .mcp.json) to value (a JSON value; nil removes the key), under a
 // cross-process lock, in the newest contents, keeping unknown fields, order, comments-free formatting and mode.
 // The result is validated before sync-and-rename. A missing file is created 0600, its folder 0700.
 // A file that is no strict JSON is not touched: the error says where and why.
 func Patch(ctx context.Context, path string, keys []string, value jsontext.Value) error {
 	if len(keys) == 0 {
-		return errors.New("change settings: the key path is empty")
+		return errors.New("change a file: the key path is empty")
 	}
 	if value != nil {
 		if _, err := jsondoc.Parse(value); err != nil {
-			return fmt.Errorf("change settings: the new value is not JSON: %w", err)
+			return fmt.Errorf("change %s: the new value is not JSON: %w", filepath.Base(path), err)
 		}
 	}
 	if err := os.MkdirAll(filepath.Dir(path), folderMode); err != nil {
-		return fmt.Errorf("make the folder of the settings: %w", err)
+		return fmt.Errorf("make the folder of %s: %w", filepath.Base(path), err)
 	}
 	release, err := safefile.Lock(ctx, path+".lock")
 	if err != nil {
-		return fmt.Errorf("change settings: %w", err)
+		return fmt.Errorf("change %s: %w", filepath.Base(path), err)
 	}
 	safefile.Sweep(path)
 	return errors.Join(patchLocked(path, keys, value), release())
@@ -89,7 +89,7 @@ func patchLocked(path string, keys []string, value jsontext.Value) error {
 		return err
 	}
 	if err := safefile.Write(path, changed, fileMode); err != nil {
-		return fmt.Errorf("write the settings: %w", err)
+		return fmt.Errorf("change %s: %w", filepath.Base(path), err)
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func validate(path string, changed []byte, keys []string, value jsontext.Value) 
 	}
 	root, err := parseBytes(path, changed)
 	if err != nil {
-		return fmt.Errorf("change settings: the result would be broken: %w", err)
+		return fmt.Errorf("change %s: the result would be broken: %w", filepath.Base(path), err)
 	}
 	v := at(root, keys)
 	if (v == nil) != (value == nil) || v != nil && !bytes.Equal(v.Raw, bytes.TrimSpace(value)) {
