@@ -118,7 +118,7 @@ func (a *app) demoTurn(ctx context.Context, f folders, store *approval.Store, co
 	}
 	step(4, "One agent turn. The model here is the built-in offline planner, not an AI; a real one takes the same path.")
 	fmt.Fprintf(a.out, "  %-10s %s\n", "prompt", demoPrompt)
-	c := w.conversation(m, nil, nil, a.demoEvents())
+	c := w.conversation(these(m), nil, nil, a.demoEvents())
 	turn, err := c.Send(ctx, []provider.Block{{Kind: provider.Text, Text: demoPrompt}})
 	if err := turnError(turn, err); err != nil {
 		return err

@@ -139,10 +139,7 @@ func (c *cockpit) newConversation(ctx context.Context, emit func(agent.Event), a
 	if err != nil {
 		return tui.Conversation{}, err
 	}
-	c.mu.Lock()
-	m := c.manager
-	c.mu.Unlock()
-	conv := c.w.conversation(m, sess, ask, emit)
+	conv := c.w.conversation(c.servers, sess, ask, emit)
 	out := tui.Conversation{Model: c.w.provider.Name() + "/" + c.w.model, Send: conv.Send, Close: conv.Close}
 	if sess != nil {
 		out.ID, out.Entries = sess.ID(), sess.Entries()
@@ -159,6 +156,16 @@ func (c *cockpit) newConversation(ctx context.Context, emit func(agent.Event), a
 	c.convs = append(c.convs, conv)
 	c.mu.Unlock()
 	return out, nil
+}
+
+// servers are those that run; a conversation may be there before them, its turns may not.
+func (c *cockpit) servers() (*mcp.Manager, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.manager == nil {
+		return nil, errors.New("the servers are not started yet")
+	}
+	return c.manager, nil
 }
 
 // definitions reads both files again: /mcp shows what is there now.

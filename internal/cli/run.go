@@ -91,7 +91,7 @@ func (a *app) run(ctx context.Context, o conversationFlags, args []string, asJSO
 	if asJSON {
 		events = a.jsonEvents()
 	}
-	c := w.conversation(m, sess, nil, events)
+	c := w.conversation(these(m), sess, nil, events)
 	turn, err := c.Send(ctx, []provider.Block{{Kind: provider.Text, Text: prompt}})
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), turnWait)
 	defer cancel()

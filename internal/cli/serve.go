@@ -142,7 +142,7 @@ func (of *office) open(ctx context.Context, c acp.Config) (acp.Opened, error) {
 		notices = append(notices, untrusted.Line(warning))
 	}
 	var ask permission.Asker = c.Ask
-	conv := mine.conversation(m, sess, ask, c.Emit, c.Tools...)
+	conv := mine.conversation(these(m), sess, ask, c.Emit, c.Tools...)
 	return acp.Opened{ID: sess.ID(), Entries: sess.Entries(), Conversation: conv, Notices: notices}, nil
 }
 

@@ -166,12 +166,16 @@ func failedStart(failures []*mcp.Error) error {
 	return errors.Join(all...)
 }
 
-// conversation makes one conversation on the servers. sess may be nil.
-func (w *workshop) conversation(m *mcp.Manager, sess *session.Session, ask permission.Asker, emit func(agent.Event), extra ...tool.Tool) *agent.Conversation {
+// conversation makes one conversation on the servers, which running returns once a turn begins. sess may be nil.
+func (w *workshop) conversation(running func() (*mcp.Manager, error), sess *session.Session, ask permission.Asker, emit func(agent.Event), extra ...tool.Tool) *agent.Conversation {
 	var last mcp.Snapshot
 	return agent.New(agent.Config{
 		Provider: w.provider, Model: w.model, Dir: w.cwd,
 		Tools: func(ctx context.Context) (tool.Set, []string, error) {
+			m, err := running()
+			if err != nil {
+				return tool.Set{}, nil, err
+			}
 			snapshot, changes := m.Prepare(ctx, last)
 			last = snapshot
 			all := append(snapshot.Tools().All(), builtin.Tools(w.builtin)...)
@@ -209,6 +213,11 @@ func changeNotices(changes []mcp.Change) (out []string) {
 		out = append(out, untrusted.Line(fmt.Sprintf("the tools of server %q changed: %s", c.Server, strings.Join(parts, "; "))))
 	}
 	return out
+}
+
+// these are servers that run already.
+func these(m *mcp.Manager) func() (*mcp.Manager, error) {
+	return func() (*mcp.Manager, error) { return m, nil }
 }
 
 // openSession opens or creates the session that the flags ask for; nil for --no-session.
