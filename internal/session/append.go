@@ -28,7 +28,6 @@ type Session struct {
 	size   int64    // bytes known to be whole lines
 	count  int      // messages written
 	torn   bool     // the file may end in half a line that could not be cut off
-	dirty  bool     // written since the last sync
 	synced time.Time
 	closed bool
 }
@@ -43,7 +42,7 @@ func (s *Session) Dir() string { return s.dir }
 func (s *Session) Entries() []Entry { return append([]Entry(nil), s.old...) }
 
 // Append writes one entry as one line and returns after the write; Time is set when zero. An entry that is larger
-// than 16 MiB is stored cut. After an error nothing of the entry is in the file, and the next Append may succeed.
+// than 16 MiB is stored cut. After a failed write nothing of the entry is in the file, and the next Append may succeed.
 func (s *Session) Append(e Entry) error {
 	if e.Kind == "" || e.Kind == Header {
 		return fmt.Errorf("session: an entry of kind %q cannot be appended", e.Kind)
@@ -72,9 +71,12 @@ func (s *Session) Append(e Entry) error {
 	if err != nil {
 		return fmt.Errorf("session: %w", err)
 	}
-	s.count, s.dirty = count, true
+	s.count = count
 	if e.Kind == Message && time.Since(s.synced) >= syncEvery {
-		return s.sync()
+		s.synced = time.Now()
+		if err := s.file.Sync(); err != nil {
+			return fmt.Errorf("session: %w", err)
+		}
 	}
 	return nil
 }
@@ -105,8 +107,7 @@ func (s *Session) create(first Entry, text []byte) error {
 	if err != nil {
 		return drop(err)
 	}
-	s.file, s.size = f, int64(n)
-	syncFolder(filepath.Dir(s.path))
+	s.file, s.size, s.synced = f, int64(n), time.Now()
 	return nil
 }
 
@@ -127,15 +128,7 @@ func (s *Session) write(text []byte) error {
 	return err
 }
 
-func (s *Session) sync() error {
-	s.dirty, s.synced = false, time.Now()
-	if err := s.file.Sync(); err != nil {
-		return fmt.Errorf("session: %w", err)
-	}
-	return nil
-}
-
-// Close syncs and releases the file. It may be called more than once.
+// Close releases the file. It may be called more than once.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,14 +139,10 @@ func (s *Session) Close() error {
 	if s.file == nil {
 		return nil
 	}
-	var err error
-	if s.dirty {
-		err = s.sync()
+	if err := s.file.Close(); err != nil { // the lock goes with the descriptor
+		return fmt.Errorf("session: %w", err)
 	}
-	if cerr := s.file.Close(); err == nil && cerr != nil { // the lock goes with the descriptor
-		err = fmt.Errorf("session: %w", cerr)
-	}
-	return err
+	return nil
 }
 
 // title is the head of a prompt, safe to show; "" for every other entry.
@@ -169,12 +158,4 @@ func title(e Entry) string {
 		}
 	}
 	return ""
-}
-
-// syncFolder makes a new name in a folder durable where the system has that notion; failure changes nothing for us.
-func syncFolder(dir string) {
-	if d, err := os.Open(dir); err == nil {
-		_ = d.Sync()
-		_ = d.Close()
-	}
 }

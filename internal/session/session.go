@@ -2,9 +2,9 @@
 // safe against a crash in the middle of a write and against two processes.
 //
 // A file is $MC_HOME/sessions/<id>.jsonl. Every Append is one write of one line, so that the death of the process loses
-// no line that was acknowledged and tears at most the last one, which Open cuts off. Death of the machine can lose what
-// came after the last sync: the file is synced at messages, at most once a second, and at Close. While a session is open
-// its file is locked.
+// no line that was acknowledged and tears at most the last one, which Open cuts off. Death of the machine can lose the
+// last seconds: the file is synced at messages, at most every ten seconds, because a sync can hold a run up for long on a
+// busy disk. While a session is open its file is locked.
 package session
 
 import (
@@ -75,8 +75,8 @@ const (
 	// maxScanned is the number of files, newest first, that List and Latest look into, so that both stay quick in a folder
 	// of many years.
 	maxScanned = 5000
-	// syncEvery is the shortest time between two syncs.
-	syncEvery = time.Second
+	// syncEvery is the shortest time between two syncs; it is also how much a dying machine may take along.
+	syncEvery = 10 * time.Second
 )
 
 var (

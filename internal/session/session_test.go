@@ -194,43 +194,45 @@ func TestOddText(t *testing.T) {
 
 // An entry larger than a line is stored cut, whatever part of it is large.
 func TestHugeEntries(t *testing.T) {
-	huge := strings.Repeat("hügé ", 3<<20)
+	huge, part := strings.Repeat("hügé ", 12<<20/7), strings.Repeat("pärt ", 5<<20/6)
 	store := NewStore(t.TempDir())
 	s, _ := store.Create("/w")
 	block := provider.Block{
-		Kind: provider.ToolResult, CallID: "1", Text: huge, Data: []byte(huge), MIME: "image/png",
-		Content: []tool.Content{{Kind: tool.Text, Text: huge}, {Kind: tool.Image, Data: []byte(huge)}},
+		Kind: provider.ToolResult, CallID: "1", Text: part, Data: []byte(part), MIME: "image/png",
+		Content: []tool.Content{{Kind: tool.Text, Text: part}, {Kind: tool.Image, Data: []byte(part)}},
 	}
-	opaque := provider.Block{Kind: provider.Thinking, Text: "short", Opaque: quote(huge), Origin: "x"}
-	many := make([]provider.Block, 3000)
+	opaque := provider.Block{Kind: provider.Thinking, Text: "short", Opaque: quote(part), Origin: "x"}
+	many := make([]provider.Block, 1800)
 	for i := range many {
 		many[i] = provider.Block{Kind: provider.Text, Text: strings.Repeat("y", 10_000)}
 	}
 	mustAppend(t, s,
-		Entry{Kind: Result, Text: huge},
-		Entry{Kind: Call, Input: jsontext.Value(`{"a":` + string(quote(huge)) + `}`)},
+		Entry{Kind: Result, Text: huge, Input: jsontext.Value(`{"a":` + string(quote(part)) + `}`)},
 		Entry{Kind: Message, Message: &provider.Message{Role: provider.User, Blocks: []provider.Block{block, opaque}}},
 		Entry{Kind: Message, Message: &provider.Message{Role: provider.User, Blocks: many}},
 	)
 	mustClose(t, s)
-	if len(block.Content[0].Text) != len(huge) || len(many[0].Text) != 10_000 {
+	if len(block.Content[0].Text) != len(part) || len(many[0].Text) != 10_000 {
 		t.Error("the caller's values were changed")
 	}
 	got := mustOpen(t, store, s.ID()).Entries()
-	if len(got) != 5 {
+	if len(got) != 4 {
 		t.Fatalf("%d entries", len(got))
 	}
 	if n := len(got[1].Text); n > 5<<20 || n < 1<<20 || !strings.Contains(got[1].Text, "omitted") {
 		t.Errorf("the result has %d bytes", n)
 	}
-	m := got[3].Message.Blocks
+	if in := got[1].Input; len(in) > 5<<20 || in.Kind() != '"' {
+		t.Errorf("the input has %d bytes", len(in))
+	}
+	m := got[2].Message.Blocks
 	if m[1].Opaque != nil || m[1].Text != "short" {
 		t.Errorf("%.200v", m[1])
 	}
 	if !strings.Contains(m[0].Text, "too large") || m[0].Data != nil {
 		t.Errorf("%.200v", m[0])
 	}
-	if len(got[4].Message.Blocks) != 3000 {
+	if len(got[3].Message.Blocks) != 1800 {
 		t.Error("blocks are missing")
 	}
 }
@@ -257,7 +259,7 @@ func TestInUse(t *testing.T) {
 // A process that looks into the folder while a session is being created neither takes it nor breaks it.
 func TestCreateAgainstOpen(t *testing.T) {
 	store := NewStore(t.TempDir())
-	for range 15 {
+	for range 8 {
 		s, _ := store.Create("/w")
 		var wg sync.WaitGroup
 		stop := make(chan struct{})
@@ -311,7 +313,7 @@ func TestKilledWriter(t *testing.T) {
 	store := NewStore(dir)
 	id, next := "new", 0
 	torn := 0
-	for round := range 12 {
+	for round := range 10 {
 		cmd := exec.Command(os.Args[0], id, strconv.Itoa(next))
 		cmd.Env = append(os.Environ(), writerEnv+"="+dir)
 		cmd.Stderr = os.Stderr

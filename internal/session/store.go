@@ -80,7 +80,7 @@ func openFile(ctx context.Context, id, path string) (_ *Session, err error) {
 	if err != nil {
 		return nil, err
 	}
-	open := &Session{id: id, dir: c.header.Dir, path: path, old: c.entries, file: f, size: c.whole, count: c.count}
+	open := &Session{id: id, dir: c.header.Dir, path: path, old: c.entries, file: f, size: c.whole, count: c.count, synced: time.Now()}
 	switch {
 	case c.unclosed:
 		open.torn = true // a whole entry: the next line only has to begin on its own
