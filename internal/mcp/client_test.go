@@ -48,7 +48,7 @@ func TestCallsOverlap(t *testing.T) {
 	for i := len(pending) - 1; i >= 0; i-- {
 		f.peer(1).result(jsonrpc.Request{ID: jsonrpc.ID("99999")}, `{}`) // unknown ids are ignored
 		r := pending[i]
-		params, _ := object(r.Params)
+		params, _ := object(r.Params, "arguments")
 		f.peer(1).result(r, `{"content":[{"type":"text","text":`+string(mustQuote(string(params["arguments"])))+`}]}`)
 	}
 	for range 64 {

@@ -113,7 +113,7 @@ func (p *peer) standard(r jsonrpc.Request) {
 	case "tools/list":
 		p.result(r, `{"tools":[`+tools+`]}`)
 	case "tools/call":
-		params, _ := object(r.Params)
+		params, _ := object(r.Params, "arguments")
 		p.result(r, `{"content":[{"type":"text","text":`+string(mustQuote(string(params["arguments"])))+`}]}`)
 	}
 }

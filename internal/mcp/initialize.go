@@ -76,11 +76,11 @@ func (c *client) initialize(ctx context.Context, ourVersion string) (greeting, e
 
 // readGreeting reads the result of initialize. Everything but the version may be missing or odd (B19).
 func readGreeting(result jsontext.Value) (greeting, error) {
-	fields, ok := object(result)
+	f, ok := object(result, "protocolVersion", "capabilities", "serverInfo", "instructions")
 	if !ok {
 		return greeting{}, &versionError{"answered with something other than an object"}
 	}
-	protocol, ok := text(fields["protocolVersion"])
+	protocol, ok := text(f["protocolVersion"])
 	switch {
 	case !ok || protocol == "":
 		return greeting{}, &versionError{"answered without a protocol version (magi-code speaks " + ourProtocols + ")"}
@@ -89,12 +89,12 @@ func readGreeting(result jsontext.Value) (greeting, error) {
 			", which magi-code does not speak (it speaks " + ourProtocols + ")"}
 	}
 	g := greeting{protocol: protocol}
-	info, _ := object(fields["serverInfo"])
+	info, _ := object(f["serverInfo"], "name", "version")
 	g.name, _ = text(info["name"])
 	g.version, _ = text(info["version"])
-	g.instructions, _ = text(fields["instructions"])
-	capabilities, _ := object(fields["capabilities"])
-	tools, _ := object(capabilities["tools"])
+	g.instructions, _ = text(f["instructions"])
+	capabilities, _ := object(f["capabilities"], "tools")
+	tools, _ := object(capabilities["tools"], "listChanged")
 	g.listChanged = string(tools["listChanged"]) == "true"
 	return g, nil
 }
@@ -105,7 +105,7 @@ func refusedVersion(err error) error {
 	if !ok {
 		return err
 	}
-	data, _ := object(e.Data)
+	data, _ := object(e.Data, "supported")
 	var versions []string
 	if data["supported"].Kind() == '[' {
 		_ = elements(data["supported"], func(v jsontext.Value) bool {

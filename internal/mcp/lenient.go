@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -17,39 +18,69 @@ func decoder(v jsontext.Value) *jsontext.Decoder {
 	return jsontext.NewDecoder(bytes.NewBuffer(v), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 }
 
-// object returns the members of an object, or false for anything else. The values alias v. The last of several
-// members of one name counts.
-func object(v jsontext.Value) (map[string]jsontext.Value, bool) {
+// fields are the members of an object that a reader knows.
+type fields map[string]jsontext.Value
+
+// object returns those members of an object that are named, or false for anything else. The values alias v. It keeps
+// nothing of other members, of which there may be millions; hasOthers tells of them.
+func object(v jsontext.Value, names ...string) (known fields, ok bool) {
 	if v.Kind() != '{' {
 		return nil, false
 	}
-	m := map[string]jsontext.Value{}
-	if err := members(v, func(name string, value jsontext.Value) { m[name] = value }); err != nil {
-		return nil, false
-	}
-	return m, true
-}
-
-// members calls f for every member of the object v, in order. The values alias v.
-func members(v jsontext.Value, f func(name string, value jsontext.Value)) error {
+	known = make(fields, len(names))
 	dec := decoder(v)
 	if _, err := dec.ReadToken(); err != nil {
-		return err
+		return nil, false
 	}
 	for dec.PeekKind() != '}' {
-		name, err := dec.ReadToken()
+		name, err := dec.ReadValue()
 		if err != nil {
-			return err
+			return nil, false
 		}
-		key := name.String()
+		at := slices.IndexFunc(names, func(n string) bool { return isName(name, n) })
+		if at < 0 {
+			if err := dec.SkipValue(); err != nil {
+				return nil, false
+			}
+			continue
+		}
 		value, err := dec.ReadValue()
 		if err != nil {
-			return err
+			return nil, false
 		}
-		f(key, value)
+		known[names[at]] = value
 	}
-	_, err := dec.ReadToken()
-	return err
+	return known, true
+}
+
+// isName reports whether a quoted name is n.
+func isName(quoted jsontext.Value, n string) bool {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1:len(quoted)-1]) == n
+	}
+	s, _ := text(quoted)
+	return s == n
+}
+
+// hasOthers reports whether an object has members other than those named.
+func hasOthers(v jsontext.Value, names ...string) bool {
+	dec := decoder(v)
+	if _, err := dec.ReadToken(); err != nil {
+		return false
+	}
+	for dec.PeekKind() != '}' {
+		name, err := dec.ReadValue()
+		if err != nil {
+			return false
+		}
+		if !slices.ContainsFunc(names, func(n string) bool { return isName(name, n) }) {
+			return true
+		}
+		if err := dec.SkipValue(); err != nil {
+			return false
+		}
+	}
+	return false
 }
 
 // elements calls f for every element of the array v until it returns false. The values alias v.

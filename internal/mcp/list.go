@@ -99,11 +99,11 @@ func (c *client) listTools(ctx context.Context) ([]rawTool, int, error) {
 
 // readPage appends the tools of one page, and returns how many more there are than are kept, and the next cursor.
 func readPage(result jsontext.Value, tools []rawTool, extra int) ([]rawTool, int, string, error) {
-	fields, ok := object(result)
+	f, ok := object(result, "tools", "nextCursor")
 	if !ok {
 		return nil, 0, "", &listingError{"the listing is not an object"}
 	}
-	switch list := fields["tools"]; list.Kind() {
+	switch list := f["tools"]; list.Kind() {
 	case '[':
 		err := elements(list, func(v jsontext.Value) bool {
 			if len(tools) == maxTools {
@@ -120,7 +120,7 @@ func readPage(result jsontext.Value, tools []rawTool, extra int) ([]rawTool, int
 	default:
 		return nil, 0, "", &listingError{`the "tools" of the listing are not an array`}
 	}
-	switch next := fields["nextCursor"]; next.Kind() {
+	switch next := f["nextCursor"]; next.Kind() {
 	case '"':
 		cursor, _ := text(next)
 		return tools, extra, cursor, nil
@@ -133,16 +133,16 @@ func readPage(result jsontext.Value, tools []rawTool, extra int) ([]rawTool, int
 // readTool reads one tool; position is for those without a name. What else a tool says (outputSchema, annotations, icons) is
 // of no use here: annotations are claims, and icons would have to be fetched.
 func readTool(v jsontext.Value, position int) rawTool {
-	fields, ok := object(v)
+	f, ok := object(v, "name", "title", "description", "inputSchema")
 	if !ok {
 		return rawTool{name: "tool " + strconv.Itoa(position), problem: "it is not an object"}
 	}
-	t := rawTool{schema: fields["inputSchema"]}
-	if t.name, ok = text(fields["name"]); !ok {
+	t := rawTool{schema: f["inputSchema"]}
+	if t.name, ok = text(f["name"]); !ok {
 		return rawTool{name: "tool " + strconv.Itoa(position), problem: "it has no name"}
 	}
-	t.title, _ = text(fields["title"])
-	t.description, _ = text(fields["description"])
+	t.title, _ = text(f["title"])
+	t.description, _ = text(f["description"])
 	return t
 }
 

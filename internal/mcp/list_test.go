@@ -22,7 +22,7 @@ func pages(f func(cursor string, n int) string) func(p *peer, r jsonrpc.Request)
 			return
 		}
 		n++
-		params, _ := object(r.Params)
+		params, _ := object(r.Params, "cursor")
 		cursor, _ := text(params["cursor"])
 		if n == 1 && len(r.Params) > 0 {
 			cursor = "the first page was asked for with parameters: " + string(r.Params)

@@ -26,12 +26,12 @@ const (
 
 // readResult reads what a server answered to tools/call, whatever it is (R-P7, B40): nothing is dropped silently.
 func readResult(result jsontext.Value) tool.Result {
-	fields, ok := object(result)
+	f, ok := object(result, "content", "structuredContent", "isError")
 	if !ok {
 		return tool.Result{Content: []tool.Content{unknown(fmt.Sprintf("result that is no object, %d bytes", len(result)))}}
 	}
-	var r reader
-	switch content := fields["content"]; content.Kind() {
+	r := reader{structured: f["structuredContent"]}
+	switch content := f["content"]; content.Kind() {
 	case '[':
 		if err := elements(content, r.part); err != nil {
 			r.add(unknown("content that is broken JSON"))
@@ -43,29 +43,14 @@ func readResult(result jsontext.Value) tool.Result {
 	if r.more > 0 {
 		r.parts = append(r.parts, unknown(fmt.Sprintf("%d more parts left out", r.more)))
 	}
-	out := tool.Result{Content: r.parts, IsError: isTrue(fields["isError"])}
-	if s := fields["structuredContent"]; len(s) > 0 && s.Kind() != 'n' {
+	out := tool.Result{Content: r.parts, IsError: isTrue(f["isError"])}
+	if s := r.structured; len(s) > 0 && s.Kind() != 'n' {
 		out.Structured = r.withoutMedia(s)
 	}
-	if out.Content == nil && out.Structured == nil {
-		if rest := others(fields); rest > 0 { // an older or newer shape: better all of it than nothing
-			out.Structured = bytes.Clone(result)
-		}
+	if out.Content == nil && out.Structured == nil && hasOthers(result, "content", "structuredContent", "isError", "_meta") {
+		out.Structured = bytes.Clone(result) // an older or newer shape: better all of it than nothing
 	}
 	return out
-}
-
-// others counts the members of a result that are none we know.
-func others(fields map[string]jsontext.Value) int {
-	n := 0
-	for name := range fields {
-		switch name {
-		case "content", "structuredContent", "isError", "_meta":
-		default:
-			n++
-		}
-	}
-	return n
 }
 
 // isTrue is lenient towards servers that quote booleans.
@@ -78,9 +63,10 @@ func isTrue(v jsontext.Value) bool {
 
 // reader collects the parts of one result.
 type reader struct {
-	parts []tool.Content
-	more  int      // parts beyond maxContent
-	media [][]byte // base64 of the first ones, raw
+	structured jsontext.Value
+	parts      []tool.Content
+	more       int      // parts beyond maxContent
+	media      [][]byte // base64 of the first ones, kept when there is structured content to look in
 }
 
 func (r *reader) add(c tool.Content) { r.parts = append(r.parts, c) }
@@ -95,7 +81,7 @@ func (r *reader) part(v jsontext.Value) bool {
 		r.add(tool.Content{Kind: tool.Text, Text: s})
 		return true
 	}
-	f, ok := object(v)
+	f, ok := object(v, "type", "text", "data", "mimeType", "resource", "uri", "name", "title", "description")
 	if !ok {
 		r.add(unknown(fmt.Sprintf("content that is no object, %d bytes", len(v))))
 		return true
@@ -160,7 +146,7 @@ func (r *reader) binary(kind tool.Kind, data, mime jsontext.Value, uri string) t
 	if c.Data, ok = decodeBase64(encoded); !ok {
 		return unknown(fmt.Sprintf("%s with broken base64, %d bytes", describe(kind, c.MIME, uri), len(encoded)))
 	}
-	if len(encoded) >= minMediaOnce && len(r.media) < maxMediaOnce {
+	if len(r.structured) > 0 && len(encoded) >= minMediaOnce && len(r.media) < maxMediaOnce {
 		r.media = append(r.media, []byte(encoded))
 	}
 	return c
@@ -199,7 +185,7 @@ func decodeBase64(s string) ([]byte, bool) {
 
 // resource reads an embedded resource.
 func (r *reader) resource(v jsontext.Value, size int) tool.Content {
-	f, ok := object(v)
+	f, ok := object(v, "uri", "mimeType", "text", "blob")
 	if !ok {
 		return unknown(fmt.Sprintf("resource without contents, %d bytes", size))
 	}
@@ -212,7 +198,7 @@ func (r *reader) resource(v jsontext.Value, size int) tool.Content {
 }
 
 // resourceLink reads a reference. Nothing is fetched (S31).
-func resourceLink(f map[string]jsontext.Value) tool.Content {
+func resourceLink(f fields) tool.Content {
 	c := tool.Content{Kind: tool.Link}
 	c.URI, _ = text(f["uri"])
 	c.MIME, _ = text(f["mimeType"])

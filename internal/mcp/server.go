@@ -56,6 +56,9 @@ func newServer(o *Options, d definition.Server, dial dialer, life, hurry context
 
 // connected returns the live connection, opening one when there is none. Callers that come meanwhile share the opening.
 func (s *server) connected(ctx context.Context) (*client, error) {
+	if ctx.Err() != nil {
+		return nil, aborted(ctx)
+	}
 	s.mu.Lock()
 	if c := s.conn; c != nil && !c.dead() {
 		s.mu.Unlock()
