@@ -14,7 +14,7 @@ import (
 )
 
 // testOnlySeeds is how many orders of events are tried.
-const testOnlySeeds = 30
+const testOnlySeeds = 12
 
 // A server and its callers do everything at once: calls, cancellations, deaths, silence, changes, turns. Whatever the order, every
 // call returns, with its answer or with an error that says whose doing it was; the status is true in the end; nothing is
