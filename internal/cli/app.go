@@ -22,6 +22,7 @@ type app struct {
 	scrub    *secret.Scrubber // knows every secret that this process has learnt
 	inTTY    bool
 	outTTY   bool
+	terminal terminal
 }
 
 func newApp() *app {

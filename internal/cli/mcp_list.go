@@ -99,7 +99,7 @@ func (a *app) row(f folders, e approval.Entry, status map[string]mcp.Status) lis
 	d := e.Server
 	l := listed{
 		Name: d.Name, Type: string(d.Type), URL: untrusted.Line(d.DisplayURL()), Source: d.Source, Scope: string(d.Scope),
-		Approval: e.State.String(), Timeout: d.Timeout, OAuth: a.oauthState(f, d),
+		Approval: e.State.String(), Timeout: d.Timeout, OAuth: a.oauthState(f, e),
 	}
 	_, l.Enabled = e.Approved()
 	if st, ok := status[d.Name]; ok && l.Enabled {

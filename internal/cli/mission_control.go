@@ -84,7 +84,7 @@ func (c *cockpit) options(prompt, resume string) tui.Options {
 		Review:      c.w.servers.store.Review,
 		Approve:     func(ctx context.Context, v approval.View) error { return c.w.servers.store.Approve(ctx, v, c.a.lookup) },
 		Revoke:      c.w.servers.store.Revoke,
-		OAuth:       func(_ context.Context, d definition.Server) string { return c.a.oauthState(c.w.folders, d) },
+		OAuth:       c.oauth,
 		Changes:     c.toolChanges,
 		Sessions:    func(context.Context) ([]session.Info, error) { return c.w.sessions.List(c.w.cwd) },
 		Models:      c.models,
@@ -177,6 +177,16 @@ func (c *cockpit) definitions(context.Context) ([]approval.Entry, []string, erro
 	}
 	entries, checkErr := c.w.servers.store.Check(config.Servers)
 	return entries, warnings, errors.Join(err, checkErr)
+}
+
+// oauth is the login state of a server that was approved when the program started.
+func (c *cockpit) oauth(_ context.Context, d definition.Server) string {
+	for _, e := range c.w.entries {
+		if e.Server.Name == d.Name && e.Server.Source == d.Source {
+			return c.a.oauthState(c.w.folders, e)
+		}
+	}
+	return ""
 }
 
 // toolChanges is how the servers' tools differ from those of the last run. It is asked for once the servers are ready.
