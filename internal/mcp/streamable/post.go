@@ -110,7 +110,9 @@ func (t *Transport) failed(caller context.Context, x *exchange, err error) error
 		return ours
 	}
 	e := wayError(err, x.sent.Load())
-	t.fail(e)
+	if x.ctx.Err() == nil { // else it was we who cut it short
+		t.fail(e)
+	}
 	return e
 }
 
@@ -121,6 +123,20 @@ func (t *Transport) call(ctx context.Context, r jsonrpc.Request, body []byte) (a
 	if err != nil {
 		return answer, -1, err
 	}
+	w, forget := t.expect(x, r.ID)
+	defer forget()
+	answer, wait, err = t.exchange(ctx, w, r, body)
+	if err != nil && w.given.Load() { // the answer came on the GET stream, which cut this exchange short
+		if out := <-w.got; out.err == nil {
+			return out.response, -1, nil
+		}
+	}
+	return answer, wait, err
+}
+
+// exchange sends the request and reads the answer to it. Whoever reads it ends w.x.
+func (t *Transport) exchange(ctx context.Context, w *waiter, r jsonrpc.Request, body []byte) (answer jsonrpc.Response, wait time.Duration, err error) {
+	x := w.x
 	resp, err := t.post(x, r.Method, body)
 	if err != nil {
 		defer x.end()
@@ -140,7 +156,7 @@ func (t *Transport) call(ctx context.Context, r jsonrpc.Request, body []byte) (a
 		}
 	}
 	if endpoint.Media(resp.Header) == "text/event-stream" {
-		answer, err = t.await(ctx, x, resp, r.ID)
+		answer, err = t.await(ctx, w, resp)
 		return answer, -1, err
 	}
 	defer x.end()

@@ -54,22 +54,69 @@ type outcome struct {
 	err      error
 }
 
+// waiter is a call under way. An outcome that comes by a stream is given once.
+type waiter struct {
+	id    jsonrpc.ID
+	got   chan outcome
+	given atomic.Bool
+	x     *exchange
+}
+
+// expect notes a call before it is sent: its answer may be faster than the headers of its own exchange.
+func (t *Transport) expect(x *exchange, id jsonrpc.ID) (w *waiter, forget func()) {
+	w = &waiter{id: id, got: make(chan outcome, 1), x: x}
+	t.mu.Lock()
+	t.waiting[w] = true
+	t.mu.Unlock()
+	return w, func() {
+		t.mu.Lock()
+		delete(t.waiting, w)
+		t.mu.Unlock()
+	}
+}
+
+// give reports whether this was the outcome that counts.
+func (w *waiter) give(o outcome) bool {
+	if !w.given.CompareAndSwap(false, true) {
+		return false
+	}
+	w.got <- o
+	return true
+}
+
+// elsewhere gives a response that came on the GET stream to the call that waits for it. A server must not do that except
+// to resume, but some take any GET for the resumption of a stream that broke.
+func (t *Transport) elsewhere(r jsonrpc.Response) {
+	t.mu.Lock()
+	var found *waiter
+	for w := range t.waiting {
+		if sameID(r.ID, w.id) {
+			found = w
+		}
+	}
+	t.mu.Unlock()
+	if found != nil && found.give(outcome{response: r}) {
+		found.x.cancel(nil) // its own stream has nothing more to bring
+	}
+}
+
 // await reads the stream that answers a POST until the response. The stream is read to its end by a goroutine of the
 // transport: so the caller need not wait for the end, and the connection can still be used again.
-func (t *Transport) await(ctx context.Context, x *exchange, resp *http.Response, id jsonrpc.ID) (jsonrpc.Response, error) {
-	got, over := make(chan outcome, 1), make(chan struct{})
+func (t *Transport) await(ctx context.Context, w *waiter, resp *http.Response) (jsonrpc.Response, error) {
+	x, over := w.x, make(chan struct{})
 	started := t.spawn(func() {
 		defer close(over)
 		defer x.end()
-		t.readAnswer(x, resp, id, got)
+		t.readAnswer(x, resp, w)
 	})
 	if !started {
 		defer x.end()
 		_ = resp.Body.Close()
 		return jsonrpc.Response{}, t.failed(ctx, x, t.Err())
 	}
-	out := <-got // readAnswer always gives one; it ends with ctx and with the connection
+	out := <-w.got // readAnswer always gives one; it ends with ctx and with the connection
 	if out.err != nil {
+		w.got <- out
 		return jsonrpc.Response{}, t.failed(ctx, x, out.err)
 	}
 	timer := time.NewTimer(linger)
@@ -82,20 +129,19 @@ func (t *Transport) await(ctx context.Context, x *exchange, resp *http.Response,
 }
 
 // readAnswer gives one outcome. It resumes the stream when it ends too early and carried event ids.
-func (t *Transport) readAnswer(x *exchange, resp *http.Response, id jsonrpc.ID, got chan<- outcome) {
+func (t *Transport) readAnswer(x *exchange, resp *http.Response, w *waiter) {
 	p := &progress{}
 	for {
-		err := t.consume(x, resp.Body, p, id, got)
+		err := t.consume(x, resp.Body, p, w)
 		_ = resp.Body.Close()
-		if p.answered {
+		if w.given.Load() {
 			return
+		}
+		if err == nil {
+			resp, err = t.resume(x, p)
 		}
 		if err != nil {
-			got <- outcome{err: err}
-			return
-		}
-		if resp, err = t.resume(x, p); err != nil {
-			got <- outcome{err: err}
+			w.give(outcome{err: err})
 			return
 		}
 	}
@@ -107,7 +153,6 @@ type progress struct {
 	retry    time.Duration // 0: the server did not say
 	messages int           // in this life of the stream
 	resumes  int           // in a row without a message
-	answered bool
 }
 
 func (p *progress) wait() time.Duration {
@@ -118,9 +163,13 @@ func (p *progress) wait() time.Duration {
 }
 
 // consume reads events until the stream ends (nil), or something fails for good. After the response it goes on for a
-// bounded time, for what the server still has to say and for the sake of the connection. Without an id every response is
-// ignored.
-func (t *Transport) consume(x *exchange, body io.Reader, p *progress, id jsonrpc.ID, got chan<- outcome) error {
+// bounded time, for what the server still has to say and for the sake of the connection. w is nil on a stream that answers
+// no call.
+func (t *Transport) consume(x *exchange, body io.Reader, p *progress, w *waiter) error {
+	var id jsonrpc.ID
+	if w != nil {
+		id = w.id
+	}
 	src := newSource(body)
 	s := newReader(src)
 	s.lastID, s.pendingID = p.lastID, p.lastID
@@ -141,7 +190,7 @@ func (t *Transport) consume(x *exchange, body io.Reader, p *progress, id jsonrpc
 			continue
 		}
 		messages, bad := t.decode(e.data, id)
-		if bad != nil && !p.answered && !e.tail {
+		if bad != nil && !e.tail && !w.given.Load() {
 			return bad
 		}
 		for _, m := range messages {
@@ -149,13 +198,13 @@ func (t *Transport) consume(x *exchange, body io.Reader, p *progress, id jsonrpc
 			switch {
 			case m.Request != nil && !e.tail:
 				t.handle(*m.Request)
-			case m.Response != nil && len(id) > 0 && !p.answered && answers(*m.Response, id):
-				p.answered = true
+			case m.Response != nil && w == nil:
+				t.elsewhere(*m.Response)
+			case m.Response != nil && answers(*m.Response, id) && w.give(outcome{response: *m.Response}):
 				src.left.Store(tailBytes)
 				x.detach()
 				timer := time.AfterFunc(tailWait, func() { x.cancel(nil) })
 				defer timer.Stop()
-				got <- outcome{response: *m.Response}
 			}
 		}
 	}
@@ -209,7 +258,7 @@ func (t *Transport) drain(x *exchange, resp *http.Response) {
 		if endpoint.Media(resp.Header) == "text/event-stream" {
 			src := newSource(resp.Body)
 			src.left.Store(tailBytes)
-			_ = t.consume(x, src, &progress{}, nil, nil)
+			_ = t.consume(x, src, &progress{}, nil)
 			return
 		}
 		_, _ = io.CopyN(io.Discard, resp.Body, errorBodyRead)
@@ -277,6 +326,6 @@ func (t *Transport) hear(x *exchange, resp *http.Response, p *progress) bool {
 	t.stream.Store(true)
 	defer t.stream.Store(false)
 	defer resp.Body.Close()
-	err := t.consume(x, resp.Body, p, nil, nil)
+	err := t.consume(x, resp.Body, p, nil)
 	return err == nil && (p.messages > 0 || time.Since(born) >= longLife)
 }

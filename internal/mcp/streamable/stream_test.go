@@ -103,6 +103,21 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// TestElsewhere: an answer that comes on the GET stream is still the answer. P4.
+func TestElsewhere(t *testing.T) {
+	tr := open(t, httpzoo.Start("sse-elsewhere"))
+	handshake(t, tr)
+	eventually(t, "GET stream", tr.HasStream)
+	for i := range 3 {
+		if r, err := echo(t, tr, i+1); err != nil || !strings.Contains(string(r.Result), fmt.Sprintf(`{\"n\":%d}`, i+1)) {
+			t.Error(r, err)
+		}
+	}
+	if tr.Err() != nil {
+		t.Error(tr.Err())
+	}
+}
+
 // TestResumeEnds: a server that resumes nothing, or always breaks off, gets bounded tries. B27.
 func TestResumeEnds(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -88,8 +88,9 @@ type Transport struct {
 	listening bool
 	closing   bool
 	losing    bool // the server does not know the session; calls that are under way may end
-	calls     int  // under way
-	lost      int  // of these, how many met the loss and wait for the others
+	waiting   map[*waiter]bool
+	calls     int // under way
+	lost      int // of these, how many met the loss and wait for the others
 }
 
 // Open prepares a connection. It sends nothing: initialize is the first Call. ctx gives values only; the connection lives
@@ -104,7 +105,7 @@ func Open(ctx context.Context, o Options) (*Transport, error) {
 	}
 	t := &Transport{
 		o: o, url: u, rt: o.HTTP, header: http.Header{}, pause: pause, scrub: secret.NewScrubber(),
-		replies: make(chan jsonrpc.Response, replyQueue), closed: make(chan struct{}),
+		replies: make(chan jsonrpc.Response, replyQueue), closed: make(chan struct{}), waiting: map[*waiter]bool{},
 	}
 	for _, h := range o.Headers {
 		if !validHeader(h.Name, h.Value.Reveal()) {

@@ -14,7 +14,7 @@ func (v *visit) events(m string) bool {
 	if v.r.Method != http.MethodPost || len(v.msg.ID) == 0 || v.msg.Method == "" {
 		return false
 	}
-	breaking := m == "sse-drop" || m == "sse-resume" || m == "sse-mid" || m == "sse-reset" || m == "sse-huge" || m == "sse-ping" || m == "sse-flood"
+	breaking := m == "sse-drop" || m == "sse-resume" || m == "sse-mid" || m == "sse-reset" || m == "sse-huge" || m == "sse-ping" || m == "sse-flood" || m == "sse-elsewhere"
 	if breaking && v.msg.Method != "tools/call" || v.msg.Method != "initialize" && !v.known() {
 		return false
 	}
@@ -76,6 +76,10 @@ func (v *visit) broken(m string) {
 		v.m.mu.Lock()
 		v.m.count["answer "+v.answer()] = 1
 		v.m.mu.Unlock()
+	case "sse-elsewhere": // the answer comes on the GET stream
+		v.write("id: e1\ndata:\n\n")
+		v.m.Push(v.answer())
+		v.hang()
 	case "sse-mid":
 		a := v.answer()
 		v.write("data: " + a[:len(a)/2])

@@ -13,7 +13,7 @@ import (
 func Modes() []string {
 	return []string{
 		"good-sse", "no-session", "html", "sse-crlf", "sse-cr", "sse-bom", "sse-multiline", "sse-comment", "sse-split", "sse-noterm", "sse-emptydata",
-		"sse-names", "sse-huge", "sse-drop", "sse-resume", "sse-mid", "sse-reset", "sse-open", "sse-notes", "sse-ping", "sse-flood",
+		"sse-names", "sse-huge", "sse-drop", "sse-resume", "sse-mid", "sse-reset", "sse-open", "sse-notes", "sse-ping", "sse-flood", "sse-elsewhere",
 		"drop-mid-reply", "drop", "ct-charset", "ct-upper", "ct-problem", "ct-plain", "ct-none", "gzip", "gzip-bomb", "br",
 		"get-200-json", "get-200-html", "get-closes", "get-hang", "notify-endless", "delete-hang", "big-session", "bad-session", "new-session",
 		"403-scope", "401-origin", "rpc-400", "rpc-404", "slow-error", "empty-202", "batch", "wrong-id", "string-id", "null-id",
