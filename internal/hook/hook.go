@@ -82,7 +82,8 @@ func NewRunner(hooks []Hook, dir string, env []string) *Runner {
 }
 
 // Run runs every matching hook of p.Event, one after the other, until one refuses. It returns warnings for people and,
-// for before_tool, the refusal: "" lets the call go on; otherwise the sentence (sanitized, bounded) that the model gets.
+// for before_tool, the refusal: "" lets the call go on; otherwise the hook's name and reason (sanitized, bounded), to be
+// put behind words such as "refused by a hook: ".
 //
 // A hook refuses by exit code 2 with the reason on stderr, or by exit code 0 and {"decision":"block","reason":"..."} on
 // stdout. Any other exit code, a timeout, a malformed or unknown decision, and a command that cannot be started are
@@ -113,7 +114,7 @@ func (r *Runner) Run(ctx context.Context, p Payload) (warnings []string, refusal
 		case p.Event == BeforeTool && (v.refused || v.interrupted || h.Block):
 			return warnings, text
 		default:
-			warnings = append(warnings, text)
+			warnings = append(warnings, "hook "+text)
 		}
 	}
 	return warnings, ""

@@ -181,10 +181,10 @@ func TestVerdicts(t *testing.T) {
 	}{
 		{"silent", say("", "", "0"), "", "", false},
 		{"chatty", say("all {good}", "noise", "0"), "", "", false},
-		{"exit 2", say("", "no \x1b[31mred\u202e things\r\n\n", "2"), "", "hook " + name + " refused the call: no red things", false},
-		{"exit 2, silent", say(`{"decision":"allow"}`, " \n", "2"), "", "hook " + name + " refused the call without a reason", false},
-		{"json block", say(` {"decision":"block","reason":"not today","more":1}`+"\n", "", "0"), "", "hook " + name + " refused the call: not today", false},
-		{"json block, no reason", say(`{"decision":"block"}`, "", "0"), "", "hook " + name + " refused the call without a reason", false},
+		{"exit 2", say("", "no \x1b[31mred\u202e things\r\n\n", "2"), "", name + ": no red things", false},
+		{"exit 2, silent", say(`{"decision":"allow"}`, " \n", "2"), "", name + " gave no reason", false},
+		{"json block", say(` {"decision":"block","reason":"not today","more":1}`+"\n", "", "0"), "", name + ": not today", false},
+		{"json block, no reason", say(`{"decision":"block"}`, "", "0"), "", name + " gave no reason", false},
 		{"json allow", say(`{"decision":"allow"}`, "", "0"), "", "", false},
 		{"json without decision", say(`{"x":{}}`, "", "0"), "", "", false},
 		{"bad json", say(`{"decision":"blo`, "", "0"), "not a decision in JSON", "", true},
@@ -193,7 +193,7 @@ func TestVerdicts(t *testing.T) {
 		{"unknown decision", say(`{"decision":"deny\u001b"}`, "", "0"), `unknown decision "deny\x1b"`, "", true},
 		{"exit 1", say("", "trace\x1b[0m", "1"), "failed: exit status 1: trace", "", true},
 		{"exit 3", say(`{"decision":"block"}`, "", "3"), "failed: exit status 3", "", true},
-		{"missing", missing, "hook program failed: its command was not found", "", true},
+		{"missing", missing, "program failed: its command was not found", "", true},
 		{"no command", Hook{Event: BeforeTool}, "has no command", "", true},
 		{"folder", Hook{Event: BeforeTool, Command: []string{"/"}}, "could not be started", "", true},
 	} {
@@ -207,6 +207,9 @@ func TestVerdicts(t *testing.T) {
 				(refusal == "") == (wantRefusal == "") && strings.Contains(refusal, wantRefusal)
 			if !ok {
 				t.Errorf("%s, %s: warning %q, refusal %q", tc.what, how, warning, refusal)
+			}
+			if warning != "" && !strings.HasPrefix(warning, "hook ") || strings.HasPrefix(refusal, "hook ") {
+				t.Errorf("%s: warning %q, refusal %q", tc.what, warning, refusal)
 			}
 			if strings.ContainsAny(warning+refusal, "\x1b\u202e\r") {
 				t.Errorf("%s: control characters in %q", tc.what, warning+refusal) // S27
@@ -331,7 +334,7 @@ func FuzzHookOutput(f *testing.F) {
 		if code == 0 && !strings.Contains(string(stdout), "{") && text != "" {
 			t.Fatalf("%q from %q", text, stdout)
 		}
-		if strings.Contains(text, "refused") && !v.refused && !strings.Contains(v.failure, "refused") {
+		if v.refused && v.failure != "" || text == "" && v != (verdict{}) {
 			t.Fatalf("%q of %+v", text, v)
 		}
 	})

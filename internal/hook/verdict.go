@@ -19,12 +19,13 @@ type verdict struct {
 	failure     string // of the hook itself
 }
 
-// text is the sentence for a verdict, "" for one that lets the call go on. The words of the hook are made safe to show.
+// text says who refused or failed and why, "" for a verdict that lets the call go on. The words of the hook are made safe
+// to show.
 func (v verdict) text(h Hook) string {
-	name := "hook"
+	name := "(no command)"
 	if len(h.Command) > 0 {
 		const maxName = 64 // bytes
-		name = "hook " + untrusted.Head(untrusted.Line(filepath.Base(h.Command[0])), maxName)
+		name = untrusted.Head(untrusted.Line(filepath.Base(h.Command[0])), maxName)
 	}
 	switch {
 	case v.interrupted:
@@ -32,9 +33,9 @@ func (v verdict) text(h Hook) string {
 	case v.failure != "":
 		return name + " failed: " + safe(v.failure)
 	case v.refused && strings.TrimSpace(v.reason) == "":
-		return name + " refused the call without a reason"
+		return name + " gave no reason"
 	case v.refused:
-		return name + " refused the call: " + safe(v.reason)
+		return name + ": " + safe(v.reason)
 	}
 	return ""
 }
