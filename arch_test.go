@@ -264,6 +264,13 @@ func checkCalls(s source) (out []string) {
 	if room == "" && !s.test() || room == "mcp/mcptest" {
 		return nil
 	}
+	var bubbles []ast.Node // synctest bubbles, in which sleeping takes no time
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		if c, ok := n.(*ast.CallExpr); ok && callee(c) == "synctest.Test" {
+			bubbles = append(bubbles, c)
+		}
+		return true
+	})
 	ast.Inspect(s.file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.GoStmt:
@@ -276,7 +283,7 @@ func checkCalls(s source) (out []string) {
 				out = append(out, s.at(n, "only cli logs in: no run ever opens a browser"))
 			}
 			if s.test() {
-				if name == "time.Sleep" {
+				if name == "time.Sleep" && !slices.ContainsFunc(bubbles, func(b ast.Node) bool { return b.Pos() <= n.Pos() && n.End() <= b.End() }) {
 					out = append(out, s.at(n, "a test sleeps: wait for the event, or use testing/synctest"))
 				}
 			} else if slices.Contains(nowhere, name) || room != "cli" && room != "main" && slices.Contains(outsideCLI, name) {
