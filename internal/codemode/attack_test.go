@@ -12,7 +12,15 @@ type attack struct{ name, source, value, err string }
 
 // TestAttacks: every one of them ends cleanly, soon, and in the words that it should. // S33 R-G5
 func TestAttacks(t *testing.T) {
-	for _, group := range [][]attack{attacksOnTime(), attacksOnMemory(), attacksOnTheStack(), attacksOnTheBridge(), attacksOnTheEnd()} {
+	groups := [][]attack{attacksOnTheBridge(), attacksOnTheEnd()}
+	if underRace {
+		// The detector makes the engine fifty times slower, so that its limits are reached in minutes. What it can
+		// find, the engine's watcher and the calls, the first attacks on time show.
+		groups = append(groups, attacksOnTime()[:4])
+	} else {
+		groups = append(groups, attacksOnTime(), attacksOnMemory(), attacksOnTheStack())
+	}
+	for _, group := range groups {
 		for _, a := range group {
 			t.Run(a.name, func(t *testing.T) {
 				t.Parallel()

@@ -116,8 +116,8 @@ func TestCancel(t *testing.T) {
 // TestClock: time limits count the calls, and not what a person needs for an answer.
 func TestClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fired := 0
-		c := newClock(time.Minute, func() { fired++ })
+		var fired atomic.Int32
+		c := newClock(time.Minute, func() { fired.Add(1) })
 		ctx := context.WithValue(t.Context(), clockKey{}, c)
 		time.Sleep(20 * time.Second) // synthetic time of the bubble
 		first, second := Hold(ctx), Hold(ctx)
@@ -131,13 +131,13 @@ func TestClock(t *testing.T) {
 		second()
 		time.Sleep(39 * time.Second)
 		synctest.Wait()
-		if left := c.remaining(); fired != 0 || left != time.Second {
-			t.Errorf("fired %d times, %s left", fired, left)
+		if left := c.remaining(); fired.Load() != 0 || left != time.Second {
+			t.Errorf("fired %d times, %s left", fired.Load(), left)
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if fired != 1 || c.remaining() != 0 {
-			t.Errorf("fired %d times, %s left", fired, c.remaining())
+		if fired.Load() != 1 || c.remaining() != 0 {
+			t.Errorf("fired %d times, %s left", fired.Load(), c.remaining())
 		}
 		Hold(t.Context())() // outside a script
 	})
