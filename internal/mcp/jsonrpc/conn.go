@@ -192,6 +192,10 @@ func (c *Conn) write(ctx context.Context, line []byte) error {
 	case <-c.ended:
 		return &EndedError{Cause: c.Err()}
 	}
+	if err := c.Err(); err != nil { // both were ready
+		<-c.token
+		return &EndedError{Cause: err}
+	}
 	n, err := c.writeNow(ctx, line)
 	<-c.token
 	switch {

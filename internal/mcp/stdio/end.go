@@ -22,7 +22,7 @@ func (t *Transport) supervise(ctx context.Context) {
 	case <-t.exited:
 	case <-t.conn.Ended():
 	}
-	_ = t.stdin.Close()
+	_ = input{t.stdin, t}.Close()
 	t.endLeader()
 	t.boundReads()
 	t.endGroup()

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"magi-code/internal/mcp/jsonrpc"
@@ -62,6 +63,7 @@ type Transport struct {
 	done    chan struct{}
 	once    sync.Once
 	rush    sync.Once
+	writing atomic.Int32 // writes to stdin that have not returned
 	wg      sync.WaitGroup
 }
 
@@ -127,10 +129,14 @@ func (t *Transport) own(started chan<- error) {
 		return
 	}
 	started <- nil
-	if t.group.await(t.cmd) {
+	unreaped := t.group.await(t.cmd)
+	if unreaped {
 		t.group.terminate() // what the leader leaves behind, while the unreaped leader keeps the group's number from reuse
 	}
 	_ = t.cmd.Wait() // its error says what the state says
+	if !unreaped {
+		t.group.terminate()
+	}
 	t.status = exitError(t.cmd)
 	close(t.exited)
 }
@@ -197,14 +203,22 @@ func (t *Transport) Close(ctx context.Context) error {
 	}
 }
 
-// input is the child's stdin as the connection writes to it.
+// input is the child's stdin as the connection writes to it. Where pipes have no deadlines (Windows) neither a
+// deadline nor a Close ends a write that is blocked: the child is killed instead, and the write fails because nobody
+// is left to read.
 type input struct {
 	*os.File
 	t *Transport
 }
 
-// SetWriteDeadline bounds a blocked write. Where pipes have no deadlines (Windows) a passed one kills the child
-// instead: the write then fails because nobody is left to read.
+// Write writes to the child.
+func (i input) Write(b []byte) (int, error) {
+	i.t.writing.Add(1)
+	defer i.t.writing.Add(-1)
+	return i.File.Write(b)
+}
+
+// SetWriteDeadline bounds a blocked write.
 func (i input) SetWriteDeadline(at time.Time) error {
 	err := i.File.SetWriteDeadline(at)
 	if errors.Is(err, os.ErrNoDeadline) && !at.IsZero() && at.Before(time.Now()) {
@@ -212,4 +226,12 @@ func (i input) SetWriteDeadline(at time.Time) error {
 		return nil
 	}
 	return err
+}
+
+// Close closes the child's stdin.
+func (i input) Close() error {
+	if i.t.writing.Load() > 0 && errors.Is(i.File.SetWriteDeadline(time.Time{}), os.ErrNoDeadline) {
+		i.t.group.kill()
+	}
+	return i.File.Close()
 }
