@@ -129,6 +129,7 @@ func (c *client) interrupted(ctx, inner context.Context, r jsonrpc.Request, late
 	case ctx.Err() != nil:
 		why = aborted(ctx)
 	case errors.Is(context.Cause(inner), late):
+		late.unsent = unsent
 		timedOut, why = true, late
 	default: // we gave the connection up while the request was under way
 		if unsent {

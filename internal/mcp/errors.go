@@ -75,11 +75,15 @@ func (e *Error) Format(f fmt.State, verb rune) {
 type timeoutError struct {
 	method string
 	limit  time.Duration
+	unsent bool
 }
 
 func (e *timeoutError) Error() string {
 	return "no answer to " + e.method + " within " + e.limit.String()
 }
+
+// NotSent reports whether the time went by before anything left, as when nobody answers the dialling.
+func (e *timeoutError) NotSent() bool { return e.unsent }
 
 func (e *timeoutError) Unwrap() []error { return []error{ErrTimeout, context.DeadlineExceeded} }
 

@@ -103,7 +103,7 @@ func definitionHint(err error) string {
 // hint is the cure for err, or "".
 func (s *server) hint(p Phase, err error, c *client) string {
 	var own interface{ Hint() string }
-	if errors.As(err, &own) {
+	if errors.As(err, &own) && own.Hint() != "" {
 		return own.Hint()
 	}
 	if errors.Is(err, ErrTimeout) {
@@ -114,6 +114,9 @@ func (s *server) hint(p Phase, err error, c *client) string {
 	}
 	if (p == PhaseInitialize || p == PhaseList) && s.diedEarly(err, c) {
 		return s.environmentHint()
+	}
+	if p == PhaseConnect && s.def.Type == definition.HTTP && !errors.Is(err, ErrAborted) {
+		return `check that the server is running and that "url" is right`
 	}
 	return ""
 }

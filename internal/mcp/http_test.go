@@ -136,7 +136,7 @@ func TestHTTPFailures(t *testing.T) {
 		want   string
 		hint   string
 	}{
-		{"nobody there", closed.URL, nil, PhaseConnect, "", ""},
+		{"nobody there", closed.URL, nil, PhaseConnect, "refused", "running"},
 		{"redirect", "", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/mcp/", http.StatusPermanentRedirect)
 		}, PhaseInitialize, "redirect", `"url"`},

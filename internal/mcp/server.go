@@ -93,8 +93,11 @@ func (s *server) settle() {
 func (s *server) start(ctx context.Context) error {
 	began := time.Now()
 	s.mu.Lock()
-	previous := s.last
+	previous, dead := s.last, s.conn
 	s.mu.Unlock()
+	if dead != nil { // and not yet known to be: its end must not be told after the new beginning
+		s.lost(dead, dead.whyDead())
+	}
 	if previous != nil && s.def.Type == definition.Stdio { // two children at once could fight over what they share
 		select {
 		case <-previous.gone:
@@ -119,7 +122,7 @@ func (s *server) start(ctx context.Context) error {
 	list := s.listing
 	// A reconnected server keeps its snapshot (R-L1): the turn in progress must not see another. If it promised to tell of
 	// changes, it could not meanwhile.
-	s.due = list != nil && hello.listChanged
+	s.due = s.due || list != nil && hello.listChanged
 	s.mu.Unlock()
 	if list == nil {
 		s.phase(PhaseList)
@@ -265,7 +268,7 @@ func (s *server) call(ctx context.Context, name string, arguments jsontext.Value
 
 // repeatable reports whether sending a request once more is safe and could help.
 func repeatable(err error) bool {
-	if _, tooLarge := errors.AsType[*jsonrpc.TooLargeError](err); tooLarge {
+	if _, tooLarge := errors.AsType[*jsonrpc.TooLargeError](err); tooLarge || errors.Is(err, ErrTimeout) {
 		return false
 	}
 	return jsonrpc.NotSent(err)
