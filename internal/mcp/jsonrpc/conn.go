@@ -267,7 +267,7 @@ func (c *Conn) read() error {
 			line = bytes.Clone(line)
 		}
 		if line[0] == '{' {
-			c.message(&d, line)
+			c.message(&d, line, f.cut)
 			continue
 		}
 		c.batch(&d, line)
@@ -288,15 +288,18 @@ func (c *Conn) batch(d *decoder, line []byte) {
 		return
 	}
 	for _, e := range elements {
-		c.message(d, e)
+		c.message(d, e, false)
 	}
 }
 
-// message handles one object.
-func (c *Conn) message(d *decoder, b []byte) {
+// message handles one object. One that the end of the stream cut tells nothing about its call: the end itself does.
+func (c *Conn) message(d *decoder, b []byte, cut bool) {
 	m, err := d.decode(b)
 	if err != nil {
 		c.skip(b)
+		if cut {
+			return
+		}
 		if bad, ok := errors.AsType[*InvalidError](err); ok && len(bad.ID) > 0 {
 			c.deliver(bad.ID, answer{err: bad})
 		}

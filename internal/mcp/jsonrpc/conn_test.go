@@ -295,6 +295,21 @@ func TestEnd(t *testing.T) {
 	})
 }
 
+// TestCutAnswer: half an answer before the end is no answer; the end is what its caller is told: B1, B8.
+func TestCutAnswer(t *testing.T) {
+	for _, half := range []string{`{"jsonrpc":"2.0","id":1,"result":{"to`, `{"jsonrpc":"2.0","id":1,"result":"` + strings.Repeat("x", 2*lineBuffer)} {
+		synctest.Test(t, func(t *testing.T) {
+			c, p := open(t, Options{})
+			call := p.begin(t.Context(), c, "1")
+			_, _ = p.conn.Write([]byte(half))
+			_ = p.conn.Close()
+			if o := <-call; !errors.Is(o.err, errPeerClosed) || c.Stats().Skipped != 1 {
+				t.Error(o, c.Stats().Skipped)
+			}
+		})
+	}
+}
+
 // TestClose: pending calls are told, later ones refused, and everything has ended afterwards.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

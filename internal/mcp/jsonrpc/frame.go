@@ -20,6 +20,7 @@ type frames struct {
 	r     *bufio.Reader
 	limit int               // of one line, noise too
 	noise func(head []byte) // hears of every line that is none, blank ones left out
+	cut   bool              // the last line ended with the stream, not with a newline
 }
 
 func newFrames(r io.Reader, limit int, noise func([]byte)) *frames {
@@ -38,6 +39,7 @@ func (f *frames) next() (line []byte, owned bool, err error) {
 		case err != nil && len(chunk) == 0:
 			return nil, false, err
 		default: // complete, or the rest before the end, which the next read will tell
+			f.cut = err != nil
 			line, owned, err = trim(chunk), false, nil
 			if len(line) > 0 && !opens(line) {
 				f.noise(line)
@@ -71,6 +73,7 @@ func (f *frames) long(head []byte) ([]byte, error) {
 			line = append(line, chunk...)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) { // complete, or the rest before the end
+			f.cut = err != nil
 			return trim(line), nil
 		}
 	}
