@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +18,12 @@ import (
 	"magi-code/internal/tool"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if file := os.Getenv(hookEnv); file != "" {
+		os.Exit(actAsHook(file))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // model is a provider whose answers are made by a func from the request and its number.
 type model struct {
