@@ -63,10 +63,11 @@ func childServer(mode string, in io.Reader, out, stderr io.Writer) int {
 }
 
 // child defines a server that is this test binary in a mode.
-func child(mode string, more ...definition.Pair) definition.Server {
+func child(t *testing.T, mode string, more ...definition.Pair) definition.Server {
 	d := define("child")
 	d.Command, _ = os.Executable()
-	d.Env = append(more, definition.Pair{Name: "MAGI_TEST_SERVER", Value: mode})
+	d.Env = append(more, definition.Pair{Name: "MAGI_TEST_SERVER", Value: mode},
+		definition.Pair{Name: "GOCOVERDIR", Value: t.TempDir()}) // without it a test binary with coverage writes to stderr
 	return d
 }
 
@@ -84,7 +85,7 @@ const token = "canary-5f3a-secret"
 
 // The whole way to a real process and back. R-D5: what it echoes of its secret is not shown.
 func TestChild(t *testing.T) {
-	m, _ := startChild(t, child("banner", definition.Pair{Name: "TOKEN", Value: token}))
+	m, _ := startChild(t, child(t, "banner", definition.Pair{Name: "TOKEN", Value: token}))
 	st := statusOf(t, m, "child")
 	if st.State != Ready || st.Skipped < 2 || !strings.HasPrefix(st.SkippedSample, "Welcome!") || st.ServerVersion != "[redacted]" || st.Type != "stdio" {
 		t.Fatalf("%+v, %+v", st, st.Err)
@@ -100,7 +101,7 @@ func TestChild(t *testing.T) {
 
 // R-T5, R-T3, X3: death in a call fails it at once with status and stderr, the status is true, and the next call starts anew.
 func TestChildDiesInCall(t *testing.T) {
-	m, w := startChild(t, child("dies-in-call", definition.Pair{Name: "TOKEN", Value: token}))
+	m, w := startChild(t, child(t, "dies-in-call", definition.Pair{Name: "TOKEN", Value: token}))
 	_, err := m.Call(t.Context(), "child", "t", nil)
 	e := mcpError(t, err)
 	if e.Phase != PhaseCall || !strings.Contains(e.Text, "exited with status 3") || e.Stderr != "panic: boom, token=[redacted]" {
@@ -131,7 +132,7 @@ func TestChildDiesAtStart(t *testing.T) {
 		{"dies-after-hello", "status 4", "", []Phase{PhaseInitialize, PhaseList}},
 	} {
 		began := time.Now()
-		m, _ := startChild(t, child(c.mode))
+		m, _ := startChild(t, child(t, c.mode))
 		if len(m.Failures()) != 1 {
 			t.Fatalf("%s: %v", c.mode, m.Failures())
 		}
@@ -143,7 +144,7 @@ func TestChildDiesAtStart(t *testing.T) {
 			t.Errorf("%s: took %s", c.mode, took)
 		}
 	}
-	if m, _ := startChild(t, child("needs-home", definition.Pair{Name: "HOME", Value: "/nowhere"})); len(m.Failures()) != 0 {
+	if m, _ := startChild(t, child(t, "needs-home", definition.Pair{Name: "HOME", Value: "/nowhere"})); len(m.Failures()) != 0 {
 		t.Errorf("%v", m.Failures())
 	}
 }
@@ -160,17 +161,22 @@ func TestChildMissing(t *testing.T) {
 
 // B9 with a real process: the timeout holds, and the process is gone afterwards.
 func TestChildSilent(t *testing.T) {
-	d := child("silent")
+	d := child(t, "silent")
 	d.Timeout = 1
 	m, _ := startChild(t, d)
 	if e := m.Failures(); len(e) != 1 || !errors.Is(e[0], ErrTimeout) || !strings.Contains(e[0].Hint, "now 1 seconds") {
 		t.Errorf("%v", e)
 	}
+	s := testServer("s")
+	s.launch.Timeout = longestTimeout
+	if hint := s.timeoutHint(); strings.Contains(hint, "raise") || !strings.Contains(hint, "300") {
+		t.Errorf("at the longest timeout: %s", hint)
+	}
 }
 
 // R-C5, R-C6: a definition that cannot be expanded fails in its phase, naming field and variable, and starts nothing.
 func TestChildNotExpanded(t *testing.T) {
-	d := child("banner", definition.Pair{Name: "KEY", Value: "${MAGI_NO_SUCH_VARIABLE}"})
+	d := child(t, "banner", definition.Pair{Name: "KEY", Value: "${MAGI_NO_SUCH_VARIABLE}"})
 	m, _ := startChild(t, d)
 	e := m.Failures()
 	if len(e) != 1 || e[0].Phase != PhaseExpand || !strings.Contains(e[0].Text, "MAGI_NO_SUCH_VARIABLE") || !strings.Contains(e[0].Text, "KEY") {
@@ -188,11 +194,11 @@ func TestChildNotExpanded(t *testing.T) {
 func TestProbe(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	m, _ := startChild(t, child("banner"))
+	m, _ := startChild(t, child(t, "banner"))
 	if st, err := m.probed(ctx); err != nil || st.State != Ready || len(st.Tools) != 1 || statusOf(t, m, "child").State != Closed {
 		t.Errorf("%+v, %v", st, err)
 	}
-	m, _ = startChild(t, child("exit-0"))
+	m, _ = startChild(t, child(t, "exit-0"))
 	if st, err := m.probed(ctx); mcpError(t, err).Phase != PhaseInitialize || st.State != Failed {
 		t.Errorf("%+v, %v", st, err)
 	}

@@ -61,6 +61,16 @@ func TestStart(t *testing.T) {
 	}
 }
 
+func TestStateString(t *testing.T) {
+	var all []string
+	for s := NotStarted; s <= Closed+1; s++ {
+		all = append(all, s.String())
+	}
+	if got := strings.Join(all, ", "); got != "not started, starting, ready, failed, closed, unknown" {
+		t.Error(got)
+	}
+}
+
 // One server's failure is its own; all start at once.
 func TestStartSeveral(t *testing.T) {
 	barrier := make(chan struct{})

@@ -58,6 +58,7 @@ func TestResultGolden(t *testing.T) {
 		{"error in quotes", `{"isError":"true","content":[]}`},
 		{"older shape", `{"toolResult":{"a":1}}`},
 		{"only _meta", `{"_meta":{"a":1}}`},
+		{"escaped names", `{"\u0063ontent":[{"\u0074ype":"text","te\u0078t":"x"}],"is\u0045rror":true}`},
 		{"no object", `[1,2]`},
 		{"null", `null`},
 		{"surrogates and NUL", `{"content":[{"type":"text","text":"a\u0000b\ud83d\ude00"}]}`},

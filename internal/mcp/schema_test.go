@@ -84,6 +84,8 @@ func TestWrapSchema(t *testing.T) {
 			`{"type":"object","properties":{"a":{"format":"uuid"}}}`},
 		{"hidden characters", `{"type":"object","properties":{"a":{"description":"see\u200b this\u202e","title":"\u001b[31mred"}},"description":"plain ä"}`,
 			`{"type":"object","properties":{"a":{"description":"see this","title":"red"}},"description":"plain ä"}`},
+		{"types of other languages", `{"type":"dict","properties":{"a":{"type":"int"},"b":{"type":["float","bool","str","FLOAT",3]},"c":{"type":"list"},"d":{"type":[]},"e":{"type":null}}}`,
+			`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":["number","boolean","string"]},"c":{"type":"array","items":{}},"d":{},"e":{}}}`},
 		{"odd anchor", `{"type":"object","properties":{"a":{"$anchor":"x y"},"b":{"$anchor":"v1.x"}}}`, `{"type":"object","properties":{"a":{},"b":{"$anchor":"v1.x"}}}`},
 		{"odd patterns stay", `{"type":"object","properties":{"a":{"pattern":"^(?!x)(?<n>.)\\k<n>$"}}}`, `{"type":"object","properties":{"a":{"pattern":"^(?!x)(?<n>.)\\k<n>$"}}}`},
 		{"property names of all kinds stay", `{"type":"object","properties":{"$filter":{},"a b":{},"ä":{},"` + strings.Repeat("n", 70) + `":{}}}`,
