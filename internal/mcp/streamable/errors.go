@@ -97,7 +97,9 @@ func (t *Transport) statusError(resp *http.Response, body []byte) error {
 
 // excerpt is the beginning of a body, safe to show: one line, at most errorBodyShown bytes, without what we sent.
 func (t *Transport) excerpt(body []byte) string {
-	return untrusted.Head(strings.TrimSpace(untrusted.Line(t.scrub.Text(string(body)))), errorBodyShown)
+	// Sanitizing can join what stood apart, so that our values are looked for twice.
+	said := t.scrub.Text(untrusted.Line(t.scrub.Text(string(body))))
+	return untrusted.Head(strings.TrimSpace(said), errorBodyShown)
 }
 
 func (t *Transport) loginCommand() string { return fmt.Sprintf("magi-code mcp login %s", t.o.Name) }
@@ -116,7 +118,7 @@ func (t *Transport) unauthorized() (text, cure string) {
 func (t *Transport) scopesMissing(scopes []string) (text, cure string) {
 	text = "the token lacks a scope that the server wants (HTTP 403)"
 	if len(scopes) > 0 {
-		text = fmt.Sprintf("the token lacks the scopes that the server wants (HTTP 403): %s", strings.Join(scopes, " "))
+		text = fmt.Sprintf("the token lacks the scopes that the server wants (HTTP 403): %s", untrusted.Head(strings.Join(scopes, " "), 1024))
 	}
 	if t.o.Tokens == nil {
 		return text, "give the token of the Authorization header those scopes"
@@ -130,7 +132,7 @@ func missingScopes(h http.Header) ([]string, bool) {
 	if !strings.EqualFold(p["error"], "insufficient_scope") {
 		return nil, false
 	}
-	scopes := strings.Fields(untrusted.Head(untrusted.Line(p["scope"]), 1024))
+	scopes := strings.Fields(untrusted.Line(p["scope"]))
 	return scopes[:min(len(scopes), 64)], true
 }
 

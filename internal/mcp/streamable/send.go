@@ -43,7 +43,7 @@ func (t *Transport) tokenHeader(ctx context.Context) (secret.String, error) {
 		}
 		return h, e
 	}
-	t.scrub.Add(h)
+	t.learn(h)
 	return h, nil
 }
 

@@ -228,9 +228,11 @@ func TestTokens(t *testing.T) {
 		case "Bearer poor-token":
 			w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="a b"`)
 			w.WriteHeader(http.StatusForbidden)
+		case "Bearer broken-token":
+			w.WriteHeader(http.StatusInternalServerError)
+			fmt.Fprint(w, "I do not take broken-\x1b[31mtoken, not ", r.Header.Get("Authorization"))
 		default:
 			w.WriteHeader(http.StatusUnauthorized)
-			fmt.Fprint(w, "I do not take ", r.Header.Get("Authorization"))
 		}
 	}))
 	defer srv.Close()
@@ -246,6 +248,7 @@ func TestTokens(t *testing.T) {
 		{"stale twice", &tokens{value: "Bearer old-token", next: []string{"Bearer odd-token", "Bearer good-token"}}, 2, "refuses the token", 0},
 		{"no other", &tokens{value: "Bearer old-token"}, 1, "refuses the token", 0},
 		{"poor", &tokens{value: "Bearer poor-token"}, 1, "a b", 2},
+		{"broken", &tokens{value: "Bearer broken-token"}, 1, "I do not take", 0},
 		{"none", &tokens{err: errors.New("not authenticated")}, 0, "not authenticated", 0},
 	} {
 		calls.Store(0)
@@ -258,7 +261,7 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		var e *Error
-		if errors.As(err, &e) && c.calls > 0 && !strings.Contains(e.Hint(), "magi-code mcp login n") {
+		if errors.As(err, &e) && c.calls > 0 && e.Status != 500 && !strings.Contains(e.Hint(), "magi-code mcp login n") {
 			t.Errorf("%s: hint %q", c.name, e.Hint())
 		}
 		if err != nil && strings.Contains(err.Error(), "-token") {

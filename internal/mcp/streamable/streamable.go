@@ -112,10 +112,7 @@ func Open(ctx context.Context, o Options) (*Transport, error) {
 			return nil, &Error{Text: fmt.Sprintf("the value of header %q cannot be sent", h.Name), notSent: true}
 		}
 		t.header.Add(h.Name, h.Value.Reveal())
-		t.scrub.Add(h.Value)
-		if _, credential, ok := strings.Cut(h.Value.Reveal(), " "); ok {
-			t.scrub.Add(secret.New(credential)) // "Bearer x" comes back as x alone
-		}
+		t.learn(h.Value)
 	}
 	for _, values := range u.Query() {
 		for _, v := range values {
@@ -133,6 +130,14 @@ func Open(ctx context.Context, o Options) (*Transport, error) {
 	t.ctx, t.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	t.spawn(t.sendReplies)
 	return t, nil
+}
+
+// learn makes a header value known to the scrubber; "Bearer x" may come back as x alone.
+func (t *Transport) learn(v secret.String) {
+	t.scrub.Add(v)
+	if _, credential, ok := strings.Cut(v.Reveal(), " "); ok {
+		t.scrub.Add(secret.New(credential))
+	}
 }
 
 func validHeader(name, value string) bool {
