@@ -273,6 +273,28 @@ func TestRefreshUnannounced(t *testing.T) {
 	})
 }
 
+// W4: what was announced before the first listing is in it: the first turn need not list again.
+func TestAnnouncedBeforeFirstListing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{tools: oneTool("a"), changes: true}
+		f.serve = func(p *peer, r jsonrpc.Request) {
+			p.standard(r)
+			if r.Method == "initialize" {
+				for range 10 {
+					p.changed()
+				}
+				synctest.Wait()
+			}
+		}
+		m := start(t, Options{}, map[string]*fake{"s": f})
+		_, _ = m.Prepare(t.Context(), Snapshot{})
+		if n := f.count("tools/list"); n != 1 {
+			t.Errorf("%d listings", n)
+		}
+		closeNow(t, m)
+	})
+}
+
 // A change announced while the listing is read belongs to the next turn; one announced before it is covered by it.
 func TestRefreshDuringListing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -126,6 +126,9 @@ func (s *server) start(ctx context.Context) error {
 	s.mu.Unlock()
 	if list == nil {
 		s.phase(PhaseList)
+		s.mu.Lock()
+		s.due = false // what was announced so far, the listing will have
+		s.mu.Unlock()
 		raw, extra, err := c.listTools(ctx)
 		if err == nil {
 			list, err = s.catalogue(raw, extra)
