@@ -32,6 +32,13 @@ func Decode(b []byte) (Message, error) {
 	return d.decode(bytes.Clone(b))
 }
 
+// keptTables is the longest message, in bytes, after which the parser's tables are kept for the next: they grow with
+// the names in one object, and a hostile message of 16 MiB would leave 80 MiB behind.
+const keptTables = 1 << 20
+
+// maxBatch bounds the elements of a batch: a batch answers pending calls, of which there are few.
+const maxBatch = 10_000
+
 // decoder keeps the parser's tables between messages. It is for one goroutine.
 type decoder struct {
 	src bytes.Buffer
@@ -50,6 +57,9 @@ func (d *decoder) reset(b []byte, opts ...jsontext.Options) {
 
 // decode is Decode for bytes that nobody changes any more: the message aliases them.
 func (d *decoder) decode(b []byte) (Message, error) {
+	if len(b) > keptTables {
+		defer func() { *d = decoder{} }()
+	}
 	e, err := d.envelope(b)
 	if err == nil {
 		return e.message(false)
@@ -204,7 +214,7 @@ func (e *envelope) message(mended bool) (Message, error) {
 	if string(e.version) != version {
 		return Message{}, &InvalidError{Reason: `no "jsonrpc": "2.0"`}
 	}
-	if mended && bytes.Contains(e.id, []byte("\ufffd")) || mended && bytes.Contains(e.id, []byte(`\ufffd`)) {
+	if mended && bytes.Contains(e.id, []byte(replacement)) {
 		e.id = jsontext.Value("null") // it cannot be given back as it came
 	}
 	answer := !absent(e.fault) || len(e.result) > 0
@@ -292,6 +302,9 @@ func SplitBatch(b []byte) ([][]byte, error) {
 		v, err := dec.ReadValue()
 		if err != nil {
 			return nil, &InvalidError{Reason: "malformed JSON"}
+		}
+		if len(out) == maxBatch {
+			return nil, &InvalidError{Reason: "too many messages in one batch"}
 		}
 		out = append(out, v)
 	}

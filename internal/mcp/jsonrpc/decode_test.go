@@ -3,6 +3,8 @@ package jsonrpc
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -33,9 +35,10 @@ func TestDecodeMessages(t *testing.T) {
 		{"error code in quotes, message an object", `{"jsonrpc":"2.0","id":1,"error":{"code":"-5","message":{"a":1}}}`, `error 1 -5 {"a":1} -`},
 		{"error code 1e3", `{"jsonrpc":"2.0","id":1,"error":{"code":1e3}}`, `error 1 1000  -`},
 		{"white space around", " \t{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1 } \r\n", `result 1 1`},
-		{"invalid UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"a\xffb\"}", `result 1 "a\ufffdb"`},
-		{"lone surrogate", `{"jsonrpc":"2.0","id":1,"result":"a\ud800b"}`, `result 1 "a\ufffdb"`},
-		{"low surrogate first", `{"jsonrpc":"2.0","id":1,"result":"\udc00\ud83d\ude00"}`, `result 1 "\ufffd\ud83d\ude00"`},
+		{"invalid UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"a\xffb\"}", "result 1 \"a\ufffdb\""},
+		{"a run of invalid bytes", "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"\xff\xfe\xc3\"}", "result 1 \"\ufffd\""},
+		{"lone surrogate", `{"jsonrpc":"2.0","id":1,"result":"a\ud800b"}`, "result 1 \"a\ufffdb\""},
+		{"low surrogate first", `{"jsonrpc":"2.0","id":1,"result":"\udc00\ud83d\ude00"}`, "result 1 \"\ufffd\\ud83d\\ude00\""},
 		{"escaped NUL", `{"jsonrpc":"2.0","id":1,"result":"\u0000"}`, `result 1 "\u0000"`},
 		{"raw NUL and tab", "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"\x00\t\"}", `result 1 "\u0000\u0009"`},
 		{"id that cannot be given back", "{\"jsonrpc\":\"2.0\",\"id\":\"a\xff\",\"method\":\"ping\"}", `request null ping -`},
@@ -109,6 +112,50 @@ func TestDecodeRefuses(t *testing.T) {
 				t.Errorf("id %q, want %q", bad.ID, tt.id)
 			}
 		})
+	}
+}
+
+// TestDecodeMemory: what a hostile message multiplies is bounded, and nothing of it is kept: S13.
+func TestDecodeMemory(t *testing.T) {
+	var names strings.Builder
+	for i := range 200_000 {
+		fmt.Fprintf(&names, `"%x":1,`, i)
+	}
+	answer := func(result string) string { return `{"jsonrpc":"2.0","id":1,"result":` + result + `}` }
+	for name, tt := range map[string]struct {
+		in      string
+		ok      bool
+		ceiling int // times the length of the message
+	}{
+		"names":          {answer("{" + names.String() + `"z":1}`), true, 20},
+		"invalid bytes":  {answer(`"` + strings.Repeat("\xff", 2<<20) + `"`), true, 3},
+		"every second":   {answer(`"` + strings.Repeat("a\xff", 1<<20) + `"`), true, 3},
+		"raw controls":   {answer(`"` + strings.Repeat("\x01", 2<<20) + `"`), false, 3},
+		"lone surrogate": {answer(`"` + strings.Repeat(`\ud800`, 300<<10) + `"`), true, 3},
+	} {
+		b := []byte(tt.in)
+		var d decoder
+		var before, after, kept runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		_, err := d.decode(b)
+		runtime.ReadMemStats(&after)
+		runtime.GC()
+		runtime.ReadMemStats(&kept)
+		if (err == nil) != tt.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n := int(after.TotalAlloc - before.TotalAlloc); n > tt.ceiling*len(b) {
+			t.Errorf("%s: %d bytes allocated for %d", name, n, len(b))
+		}
+		if n := int(kept.HeapAlloc) - int(before.HeapAlloc); n > 1<<20 {
+			t.Errorf("%s: %d bytes kept", name, n)
+		}
+		runtime.KeepAlive(&d)
+		runtime.KeepAlive(b)
+	}
+	if _, err := SplitBatch([]byte("[" + strings.Repeat("1,", maxBatch) + "1]")); err == nil {
+		t.Error("a batch without end")
 	}
 }
 

@@ -5,20 +5,30 @@ import (
 	"unicode/utf8"
 )
 
-// replacement stands for what is no character, as JSON writes it.
-const replacement = `\ufffd`
+// replacement stands for what is no character.
+const replacement = "\ufffd"
 
-// mend returns b with everything that strict JSON forbids inside strings replaced or escaped: invalid UTF-8 and lone
-// surrogates become the replacement character, raw control characters their escape. It reports whether it changed
-// anything; if not, it returns b itself. The structure of the document is never touched.
+// mendSlack is how many bytes a mended message may be longer than twice the original: one that is nearly all escapes
+// is no text with a fault, but an attempt to multiply memory.
+const mendSlack = 4 << 10
+
+// mend returns b with everything that strict JSON forbids inside strings replaced or escaped: runs of invalid UTF-8
+// and lone surrogates become the replacement character, raw control characters their escape. It reports whether it
+// could and had to; if not, it returns b itself. The structure of the document is never touched.
 func mend(b []byte) ([]byte, bool) {
 	var out []byte
 	from, inside := 0, false // b[:from] is in out
 	put := func(i, n int, s string) {
+		if out == nil {
+			out = make([]byte, 0, 2*len(b)+2*mendSlack) // all that it may become: growing in steps costs more
+		}
 		out = append(append(out, b[from:i]...), s...)
 		from = i + n
 	}
 	for i := 0; i < len(b); {
+		if len(out) > 2*len(b)+mendSlack {
+			return b, false
+		}
 		c := b[i]
 		switch {
 		case !inside:
@@ -40,10 +50,12 @@ func mend(b []byte) ([]byte, bool) {
 		case c < utf8.RuneSelf:
 			i++
 		default:
-			r, n := utf8.DecodeRune(b[i:])
-			if r == utf8.RuneError && n == 1 {
-				put(i, 1, replacement)
+			if n := invalid(b[i:]); n > 0 {
+				put(i, n, replacement)
+				i += n
+				continue
 			}
+			_, n := utf8.DecodeRune(b[i:])
 			i += n
 		}
 	}
@@ -51,6 +63,16 @@ func mend(b []byte) ([]byte, bool) {
 		return b, false
 	}
 	return append(out, b[from:]...), true
+}
+
+// invalid measures the run of bytes at the start of b that are no UTF-8.
+func invalid(b []byte) int {
+	for i := range b {
+		if r, n := utf8.DecodeRune(b[i:]); r != utf8.RuneError || n != 1 {
+			return i
+		}
+	}
+	return len(b)
 }
 
 // escape measures the escape at the start of b: a surrogate pair is one. keep is false for a lone surrogate.

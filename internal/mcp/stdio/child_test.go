@@ -132,7 +132,8 @@ func serve(before func()) {
 			continue
 		case "size":
 			n, _ := strconv.Atoi(string(m.Params))
-			result = strings.Repeat("x", n)
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":"%s"}`+"\n", m.ID, strings.Repeat("x", n))
+			continue
 		}
 		b, _ := json.Marshal(result)
 		fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, b)

@@ -1,6 +1,7 @@
 package stdio
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -34,12 +35,25 @@ const (
 
 // StartError is why a child could not be started. Nothing was sent.
 type StartError struct {
-	Program     string // the command as written, or the file that was found for it
+	Program     string // the command as it may be told, or the file that was found for it
 	Path        string // the PATH that was searched, empty when the command held a separator
 	Dir         string // the missing working directory
 	Interpreter string // what the #! line names
 	Reason      Reason
 	Err         error // the system's; may be nil
+}
+
+// shown puts what may be told into err.
+func (o Options) shown(err error) error {
+	start, ok := errors.AsType[*StartError](err)
+	if !ok {
+		return err
+	}
+	start.Program = cmp.Or(o.ShownCommand, start.Program)
+	if start.Path != "" {
+		start.Path = cmp.Or(o.ShownPath, start.Path)
+	}
+	return err
 }
 
 // Error says what was looked for, where, and what is wrong with it.
@@ -89,7 +103,7 @@ func cause(err error) error {
 
 // ExitError is how a child ended by itself.
 type ExitError struct {
-	Program string // the file that was started
+	Program string // the file that was started, as it may be told
 	Code    int    // exit status; -1 when a signal ended it
 	Signal  string // such as "killed"; empty when it exited
 }

@@ -129,8 +129,8 @@ func (g *group) release() {
 }
 
 // exitError says how the child ended.
-func exitError(cmd *exec.Cmd) error {
-	e := &ExitError{Program: cmd.Path, Code: -1}
+func exitError(cmd *exec.Cmd, shown string) error {
+	e := &ExitError{Program: shown, Code: -1}
 	if cmd.ProcessState != nil {
 		e.Code = cmd.ProcessState.ExitCode()
 	}

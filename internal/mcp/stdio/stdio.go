@@ -3,6 +3,7 @@
 package stdio
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,9 @@ type Options struct {
 	Lookup  func(string) (string, bool) // our environment, for the baseline; nil: the child gets the overlay only
 	Dir     string                      // the child's working directory, absolute
 	Handler jsonrpc.Handler             // hears what the server sends by itself; may be nil
+
+	// What errors call the command and the PATH that was searched, where their own texts must not be told. Empty: their own texts.
+	ShownCommand, ShownPath string
 }
 
 // Transport is one life of a child process. Its methods may be called concurrently.
@@ -54,6 +58,7 @@ type Transport struct {
 	stdin   *os.File // our ends of the child's pipes
 	stdout  *os.File
 	stderr  *os.File
+	shown   string // what errors call the program
 	tail    tail
 	drained chan struct{} // closed when stderr has been read to its end
 	exited  chan struct{} // closed when the child has been reaped; status is set before
@@ -75,13 +80,13 @@ func Start(ctx context.Context, o Options) (*Transport, error) {
 	}
 	cmd, err := command(o)
 	if err != nil {
-		return nil, err
+		return nil, o.shown(err)
 	}
-	t := &Transport{cmd: cmd, drained: make(chan struct{}), exited: make(chan struct{}), closing: make(chan struct{}),
+	t := &Transport{cmd: cmd, shown: cmp.Or(o.ShownCommand, cmd.Path), drained: make(chan struct{}), exited: make(chan struct{}), closing: make(chan struct{}),
 		hurry: make(chan struct{}), done: make(chan struct{})}
 	theirs, err := t.pipes()
 	if err != nil {
-		return nil, &StartError{Program: cmd.Path, Reason: NoResources, Err: err}
+		return nil, o.shown(&StartError{Program: cmd.Path, Reason: NoResources, Err: err})
 	}
 	started := make(chan error, 1)
 	t.wg.Go(func() { t.own(started) })
@@ -91,7 +96,7 @@ func Start(ctx context.Context, o Options) (*Transport, error) {
 	}
 	if err != nil {
 		_ = errors.Join(t.stdin.Close(), t.stdout.Close(), t.stderr.Close())
-		return nil, explain(cmd, err)
+		return nil, o.shown(explain(cmd, err))
 	}
 	t.wg.Go(t.readStderr)
 	t.conn = jsonrpc.NewConn(ctx, t.stdout, input{t.stdin, t}, jsonrpc.Options{Handler: o.Handler, Ended: t.reason})
@@ -137,7 +142,7 @@ func (t *Transport) own(started chan<- error) {
 	if !unreaped {
 		t.group.terminate()
 	}
-	t.status = exitError(t.cmd)
+	t.status = exitError(t.cmd, t.shown)
 	close(t.exited)
 }
 
