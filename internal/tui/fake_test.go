@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -292,7 +293,7 @@ func demo(scenario string) int {
 	w := newWorld()
 	o := w.options()
 	o.In, o.Out, o.Environ = os.Stdin, os.Stdout, os.Environ()
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP) // as cli does
 	defer cancel()
 	switch scenario {
 	case "slow":

@@ -63,7 +63,7 @@ func (m *model) globalKey(name string) (tea.Cmd, bool) {
 	case "ctrl+l":
 		return tea.ClearScreen, true
 	case "ctrl+z":
-		return tea.Suspend, true
+		return m.suspend(), true
 	case "pgup", "shift+pgup":
 		m.tr.scroll(-m.page())
 	case "pgdown", "shift+pgdown":
@@ -84,6 +84,15 @@ func (m *model) globalKey(name string) (tea.Cmd, bool) {
 		return nil, false
 	}
 	return nil, true
+}
+
+// suspend gives the shell its terminal back, when there is a shell to wake us again.
+func (m *model) suspend() tea.Cmd {
+	if !canSuspend() {
+		m.say("there is no shell to suspend to")
+		return nil
+	}
+	return tea.Suspend
 }
 
 func (m *model) page() int { return max(m.tr.height-2, 1) }

@@ -40,9 +40,12 @@ func (m *model) openServers() {
 
 // readServers reads everything again, after an action when there is one; text is what to say when it went well.
 func (m *model) readServers(action func() error, text string) {
-	o, ctx := m.o, m.ctx
+	o, ctx, live := m.o, m.ctx, m.start.live
 	m.rt.do(func() tea.Msg {
 		var out entriesMsg
+		if live != nil {
+			out.live = live()
+		}
 		if action != nil {
 			if err := action(); err != nil {
 				out.note, out.bad = errText(err), true
@@ -75,6 +78,9 @@ func (s *serverScreen) message(m *model, msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case entriesMsg:
 		s.loading, s.busy = false, false
+		for _, st := range msg.live {
+			m.start.set(st)
+		}
 		chosen := ""
 		if s.at < len(s.entries) {
 			chosen = entryKey(s.entries[s.at])

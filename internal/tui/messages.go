@@ -87,6 +87,7 @@ type (
 		err      error
 		oauth    map[string]string
 		changes  []mcp.Change
+		live     []mcp.Status
 		note     string // what the action before it did
 		bad      bool
 	}

@@ -81,7 +81,7 @@ func newModel(ctx context.Context, o Options, rt runtime) *model {
 	m.st = newStyles(m.bg)
 	m.d = &drawing{st: m.st, md: markdown.New(m.st.paint), now: func() int64 { return m.now().UnixNano() }}
 	m.tr = transcript{d: m.d, follow: true}
-	m.talk.model = o.Model
+	m.talk.model, m.talk.cards = o.Model, map[string]*entry{}
 	m.start = newStart(o.Servers, now())
 	m.tr.add(&welcomeItem{m: m}, 0)
 	if o.Prompt != "" {

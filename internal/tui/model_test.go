@@ -200,8 +200,8 @@ func TestServerScreenDecides(t *testing.T) {
 
 func TestServerScreenShowsLiveState(t *testing.T) {
 	x := ready(t, 120, 50)
-	x.send(statusMsg{Name: "github", State: mcp.Failed, Stale: true, Tools: []mcp.ToolInfo{{Name: "t", Description: hostile}}, Omitted: []mcp.OmittedTool{{Name: "bad.name", Reason: "a dot"}},
-		Err: &mcp.Error{Server: "github", Phase: mcp.PhaseList, Text: "the listing repeats a cursor", Hint: "tell its author"}, Stderr: "boom\n" + hostile, Skipped: 3, SkippedSample: "banner"})
+	x.w.servers[1] = mcp.Status{Name: "github", State: mcp.Failed, Stale: true, Tools: []mcp.ToolInfo{{Name: "t", Description: hostile}}, Omitted: []mcp.OmittedTool{{Name: "bad.name", Reason: "a dot"}},
+		Err: &mcp.Error{Server: "github", Phase: mcp.PhaseList, Text: "the listing repeats a cursor", Hint: "tell its author"}, Stderr: "boom\n" + hostile, Skipped: 3, SkippedSample: "banner"}
 	x.m.o.Changes = func() []mcp.Change { return []mcp.Change{{Server: "github", Added: []string{"new_tool"}}} }
 	x.say("/mcp")
 	x.settle()

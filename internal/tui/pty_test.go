@@ -5,6 +5,7 @@ package tui
 import (
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,6 +32,9 @@ func TestTypingWhileStarting(t *testing.T) {
 	x.WaitFor("queued · up to edit")
 	x.Press("up") // recalled for editing
 	x.WaitGone("queued")
+	x.Press("alt+enter")
+	x.Type("second line")
+	x.Press("ctrl+w", "ctrl+w", "backspace")
 	x.Type(" now")
 	x.Press("enter")
 	x.WaitFor("queued · up to edit")
@@ -61,28 +65,71 @@ func TestFailedStart(t *testing.T) {
 	x.CheckRestored()
 }
 
-func TestSignalsAndHangUp(t *testing.T) {
-	for _, name := range []string{"hangup", "quit"} {
-		t.Run(name, func(t *testing.T) {
-			x := launch(t, "normal", 80, 24)
-			x.WaitFor("● ready")
-			x.Type("hang")
-			x.Press("enter")
-			x.WaitFor("still at it")
-			start := time.Now()
-			if name == "hangup" {
-				x.HangUp()
+// Issue 4: SIGTERM, SIGHUP, a closed terminal and /quit end everything, whatever runs, the terminal first.
+func TestEveryWayOut(t *testing.T) {
+	for _, name := range []string{"quit", "sigterm", "sighup", "closed terminal"} {
+		for _, state := range []string{"running", "starting", "screen"} {
+			t.Run(name+" while "+state, func(t *testing.T) {
+				scenario := "normal"
+				if state == "starting" {
+					scenario = "never"
+				}
+				x := launch(t, scenario, 80, 24)
+				switch state {
+				case "running":
+					x.WaitFor("● ready")
+					x.Type("hang")
+					x.Press("enter")
+					x.WaitFor("still at it")
+				case "starting":
+					x.WaitFor("0 of 2 ready", "Write already")
+				case "screen":
+					x.WaitFor("● ready")
+					x.Type("/mcp")
+					x.Press("enter")
+					x.WaitFor("enter revoke")
+				}
+				start := time.Now()
+				switch name {
+				case "quit":
+					if state == "screen" {
+						x.Press("q")
+						x.WaitFor("● ready")
+					}
+					x.Type("/quit")
+					x.Press("enter")
+				case "sigterm":
+					x.Signal(syscall.SIGTERM)
+				case "sighup":
+					x.Signal(syscall.SIGHUP)
+				default:
+					x.HangUp()
+				}
 				x.Exit()
-			} else {
-				x.Type("/quit")
-				x.Press("enter")
-				x.Exit()
-				x.CheckRestored()
-			}
-			if d := time.Since(start); d > 5*time.Second {
-				t.Errorf("took %v", d)
-			}
-		})
+				if d := time.Since(start); d > 5*time.Second {
+					t.Errorf("took %v", d)
+				}
+				if name != "closed terminal" {
+					x.WaitFor("EXIT")
+					x.CheckRestored()
+				}
+			})
+		}
+	}
+}
+
+// NO_COLOR leaves no colour in the output; bold and the like may stay.
+func TestNoColor(t *testing.T) {
+	x := launch(t, "normal", 100, 30, "NO_COLOR=1")
+	x.WaitFor("● ready")
+	x.Type("answer tool")
+	x.Press("enter")
+	x.WaitFor("↑4.6k", "ctrl+o")
+	x.Type("/quit")
+	x.Press("enter")
+	x.Exit()
+	if m := regexp.MustCompile(`\x1b\[([0-9:]+;)*(3[0-8]|9[0-7]|4[0-8])[0-9;:]*m`).FindString(x.Output()); m != "" {
+		t.Errorf("colour %q", m)
 	}
 }
 
@@ -184,18 +231,17 @@ func TestPanicInATurn(t *testing.T) {
 	x.CheckRestored()
 }
 
-// Ctrl-Z gives the shell its terminal back, and fg draws again.
-func TestSuspend(t *testing.T) {
-	if os.Getenv("TUI_NO_JOBS") != "" {
-		return
-	}
+// Ctrl-Z in a terminal without a shell must not wait for ever.
+func TestSuspendWithoutAShell(t *testing.T) {
 	x := launch(t, "normal", 80, 24)
 	x.WaitFor("● ready")
-	x.Signal(syscall.SIGCONT) // harmless when not stopped
+	x.Press("ctrl+z")
+	x.WaitFor("no shell to suspend to")
 	x.Type("still here")
 	x.WaitFor("still here")
 	x.Press("ctrl+c", "ctrl+c", "ctrl+c")
 	x.Exit()
+	x.CheckRestored()
 }
 
 // The editor gets the terminal, and its text comes back.

@@ -24,7 +24,7 @@ func (m *model) screenKey(k tea.KeyPressMsg) tea.Cmd {
 	case "ctrl+l":
 		return tea.ClearScreen
 	case "ctrl+z":
-		return tea.Suspend
+		return m.suspend()
 	}
 	if k.Text != "" {
 		name = k.Text

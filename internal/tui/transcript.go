@@ -4,7 +4,10 @@ import (
 	"strings"
 )
 
-const margin = 2 // columns left of everything in the transcript
+const (
+	margin  = 2   // columns left of everything in the transcript
+	maxText = 116 // columns of text: longer lines are hard to read, however wide the window is
+)
 
 // item is one thing in the transcript. lines may use what it keeps between calls; entry asks only when something
 // changed.
@@ -98,7 +101,7 @@ func (t *transcript) reveal(i int) {
 
 // lines returns an entry's lines without its gap.
 func (t *transcript) lines(e *entry) []string {
-	w := max(t.width-2*margin, 8)
+	w := min(max(t.width-2*margin, 8), maxText)
 	if e.stale || e.width != w || e.theme != t.theme {
 		e.cached = e.item.lines(w, t.d)
 		e.width, e.theme, e.stale = w, t.theme, false

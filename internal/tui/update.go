@@ -191,7 +191,7 @@ func (m *model) runQueue() {
 	d := m.queue[0]
 	m.queue = m.queue[1:]
 	text := d.String()
-	m.tr.add(&promptItem{text: text}, 1)
+	m.tr.add(&promptItem{text: d.label()}, 1)
 	m.send(text)
 }
 

@@ -6,6 +6,7 @@ package tty
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/charmbracelet/x/vt"
 	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
 
@@ -58,6 +60,7 @@ func Start(t testing.TB, cmd *exec.Cmd, cols, rows int) *Terminal {
 	if err != nil {
 		t.Fatal(err)
 	}
+	master = pollable(t, master)
 	x := &Terminal{t: t, cmd: cmd, master: master, slave: slave, before: before, emu: vt.NewEmulator(cols, rows), changed: make(chan struct{}), exited: make(chan struct{})}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 	if cmd.Env == nil {
@@ -74,6 +77,33 @@ func Start(t testing.TB, cmd *exec.Cmd, cols, rows int) *Terminal {
 	x.pumps.Go(func() { _ = cmd.Wait(); close(x.exited) })
 	t.Cleanup(x.close)
 	return x
+}
+
+// pollable returns the same terminal as a file whose Close ends a Read that waits: asking for a descriptor, as
+// setting the size does, makes a file blocking.
+func pollable(t testing.TB, f *os.File) *os.File {
+	t.Helper()
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0) // a child that held it could not be hung up on
+	if err == nil {
+		err = errors.Join(syscall.SetNonblock(fd, true), f.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return os.NewFile(uintptr(fd), f.Name())
+}
+
+// resize sets the size without making the file blocking.
+func (x *Terminal) resize(cols, rows int) error {
+	conn, err := x.master.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var set error
+	err = conn.Control(func(fd uintptr) {
+		set = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(cols), Row: uint16(rows)})
+	})
+	return errors.Join(err, set)
 }
 
 // readOutput feeds the emulator.
@@ -165,7 +195,7 @@ func (x *Terminal) Resize(cols, rows int) {
 	x.mu.Lock()
 	x.emu.Resize(cols, rows)
 	x.mu.Unlock()
-	if err := pty.Setsize(x.master, &pty.Winsize{Cols: uint16(cols), Rows: uint16(rows)}); err != nil {
+	if err := x.resize(cols, rows); err != nil {
 		x.t.Fatal(err)
 	}
 }
@@ -265,6 +295,8 @@ func (x *Terminal) Exit() int {
 		x.drain()
 		return x.cmd.ProcessState.ExitCode()
 	case <-time.After(Patience):
+		_ = x.cmd.Process.Signal(syscall.SIGQUIT) // what it does stands in its stack dump
+		<-x.exited
 		x.t.Fatalf("the program does not end; the screen is\n%s", x.Screen())
 		return -1
 	}
