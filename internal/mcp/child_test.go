@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -201,5 +202,37 @@ func TestProbe(t *testing.T) {
 	m, _ = startChild(t, child(t, "exit-0"))
 	if st, err := m.probed(ctx); mcpError(t, err).Phase != PhaseInitialize || st.State != Failed {
 		t.Errorf("%+v, %v", st, err)
+	}
+}
+
+// R-C6: no error tells an expanded value; the command and PATH are named as the definition writes them.
+func TestChildNotTold(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, name := filepath.Split(self)
+	t.Setenv("FOLDER", folder)
+	t.Setenv("HIDDEN", "/somewhere/of-mine")
+	for _, c := range []struct{ command, path, says string }{
+		{"${HIDDEN}/server", "", `command "${HIDDEN}/server": no such file`},
+		{"server-of-mine", "${HIDDEN}/bin", `command "server-of-mine" not found in PATH ${HIDDEN}/bin`},
+		{"${FOLDER}" + name, "", `"${FOLDER}` + name + `" exited with status 0`},
+	} {
+		d := child(t, "exit-0")
+		d.Command = c.command
+		if c.path != "" {
+			d.Env = append(d.Env, definition.Pair{Name: "PATH", Value: c.path})
+		}
+		m, _ := startChild(t, d)
+		e := statusOf(t, m, "child").Err
+		if e == nil || !strings.Contains(e.Text, c.says) {
+			t.Errorf("%s: %v", c.command, e)
+		}
+		for _, hidden := range []string{folder, "of-mine/"} {
+			if e != nil && strings.Contains(e.Text+e.Hint, hidden) {
+				t.Errorf("%s: told: %v", c.command, e)
+			}
+		}
 	}
 }

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"strings"
 
 	"magi-code/internal/mcp/approval"
 	"magi-code/internal/mcp/definition"
@@ -17,16 +18,25 @@ func (o *Options) dialer(d definition.Server, a approval.Approved) dialer {
 			return o.dialHTTP(ctx, l, h, a)
 		}
 	}
-	return o.dialStdio
+	return func(ctx context.Context, l definition.Launch, h jsonrpc.Handler) (link, error) {
+		return o.dialStdio(ctx, d, l, h)
+	}
 }
 
-// dialStdio starts a child.
-func (o *Options) dialStdio(ctx context.Context, l definition.Launch, h jsonrpc.Handler) (link, error) {
+// dialStdio starts a child. Errors name its command as the definition does: no error tells an expanded value (R-C6).
+func (o *Options) dialStdio(ctx context.Context, d definition.Server, l definition.Launch, h jsonrpc.Handler) (link, error) {
 	env := make([]stdio.EnvVar, len(l.Env))
 	for i, v := range l.Env {
 		env[i] = stdio.EnvVar{Name: v.Name, Value: v.Value}
 	}
-	t, err := stdio.Start(ctx, stdio.Options{Command: l.Command, Args: l.Args, Env: env, Lookup: o.Lookup, Dir: o.Dir, Handler: h})
+	so := stdio.Options{Command: l.Command, Args: l.Args, Env: env, Lookup: o.Lookup, Dir: o.Dir, Handler: h}
+	so.ShownCommand = unexpanded(d.Command)
+	for _, v := range d.Env {
+		if v.Name == "PATH" {
+			so.ShownPath = unexpanded(v.Value)
+		}
+	}
+	t, err := stdio.Start(ctx, so)
 	if err != nil {
 		return link{}, err
 	}
@@ -34,6 +44,14 @@ func (o *Options) dialStdio(ctx context.Context, l definition.Launch, h jsonrpc.
 		transport: t, ended: t.Ended(), stderr: t.Stderr, skipped: t.Skipped,
 		dropped: func() int { return t.Stats().DroppedReplies },
 	}, nil
+}
+
+// unexpanded is a value as it stands in the definition when it has references, else empty: then there is nothing to hide.
+func unexpanded(raw string) string {
+	if !strings.Contains(raw, "${") {
+		return ""
+	}
+	return raw
 }
 
 // dialHTTP prepares a connection to an endpoint; initialize is the first to use it.

@@ -270,6 +270,11 @@ func TestSecrets(t *testing.T) {
 	}
 	checkSecrets(t, l, []string{"tok-en-value", "literal-secret", "literal-key-1", "p4ssword", "k3yvalue", "abcdefghijklmnopqrst", vars2(vars, "DSN"), vars2(vars, "PEM")},
 		[]string{"/home/me", "/home/me/d", "odd:value", "12345678", "8080", "plain", "/abs/path/x", "https://api.example.com/v1", "production", "", "--port=8080", "-----BEGIN KEY-----"})
+	named := Server{Name: "s", Type: Stdio, Timeout: 30, Command: "/opt/${API_KEY}/${FLAVOUR}"}
+	if l, err = named.Expand(env(map[string]string{"API_KEY": "shortkey", "FLAVOUR": "vanilla"})); err != nil {
+		t.Fatal(err)
+	}
+	checkSecrets(t, l, []string{"shortkey"}, []string{"vanilla"})
 	http := Server{Name: "s", Type: HTTP, Timeout: 30, URL: "https://h/path?key=k%2Fvalue&n=5&flag=true#fr4gment", Headers: []Pair{
 		{"Authorization", "Bearer ${TOKEN}"}, {"Proxy-Authorization", "Basic dXNlcjpiYXNpYy1wYXNz"}, {"X-Team", "platform"}, {"X-N", "7"},
 	}}

@@ -100,10 +100,11 @@ func (g *gatherer) header(text string) {
 	}
 }
 
-// refs takes what references became, but for fallbacks (they stand in the file), well-known variables and what skip says.
+// refs takes what references became, but for fallbacks (they stand in the file), well-known variables and what skip says;
+// the name of a variable can tell that it holds a secret all the same.
 func (g *gatherer) refs(refs []reference, skip func(string) bool) {
 	for _, r := range refs {
-		if r.fromEnv && !isWellKnown(r.name) && !skip(r.text) {
+		if r.fromEnv && !isWellKnown(r.name) && (!skip(r.text) || isSecretName(r.name)) {
 			g.value(r.text)
 		}
 	}
