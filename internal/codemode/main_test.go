@@ -3,6 +3,7 @@ package codemode
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(memoryEnv) != "" {
+		os.Exit(attackMemory())
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // world is a host with a few tools over a small file system.
 func world() Host {
