@@ -125,7 +125,9 @@ func (c *client) interrupted(ctx, inner context.Context, r jsonrpc.Request, late
 	unsent := jsonrpc.NotSent(err)
 	timedOut := false
 	var why error
-	switch {
+	switch longer, ok := errors.AsType[*timeoutError](context.Cause(ctx)); {
+	case ok: // a limit over several requests
+		timedOut, why = true, longer
 	case ctx.Err() != nil:
 		why = aborted(ctx)
 	case errors.Is(context.Cause(inner), late):
@@ -141,7 +143,7 @@ func (c *client) interrupted(ctx, inner context.Context, r jsonrpc.Request, late
 		return why
 	}
 	if r.Method != "initialize" { // which the protocol forbids to cancel
-		reason := "the user cancelled"
+		reason := "cancelled"
 		if timedOut {
 			reason = "timeout"
 		}

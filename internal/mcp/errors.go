@@ -90,7 +90,13 @@ func (e *timeoutError) Unwrap() []error { return []error{ErrTimeout, context.Dea
 // abortedError is a request whose caller gave up.
 type abortedError struct{ cause error }
 
-func aborted(ctx context.Context) error { return &abortedError{cause: context.Cause(ctx)} }
+// aborted explains the end of a caller's context. A limit of ours over several requests is a timeout, not an abort.
+func aborted(ctx context.Context) error {
+	if late, ok := errors.AsType[*timeoutError](context.Cause(ctx)); ok {
+		return late
+	}
+	return &abortedError{cause: context.Cause(ctx)}
+}
 
 func (e *abortedError) Error() string { return "cancelled" }
 

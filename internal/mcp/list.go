@@ -70,9 +70,6 @@ func (c *client) listTools(ctx context.Context) ([]rawTool, int, error) {
 			return nil, 0, nil
 		}
 		if err != nil {
-			if late, ok := errors.AsType[*timeoutError](context.Cause(ctx)); ok && ctx.Err() != nil {
-				err = late
-			}
 			return nil, 0, err
 		}
 		if size += len(result); size > maxListing {
