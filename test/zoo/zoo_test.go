@@ -22,6 +22,7 @@ func TestMain(m *testing.M) {
 func talk(t *testing.T, args []string, lines ...string) []string {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], append([]string{"zoo"}, args...)...)
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0") // the race detector lets a process sleep before it exits
 	cmd.Stdin = strings.NewReader(strings.Join(lines, "\n") + "\n")
 	out, err := cmd.Output()
 	if err != nil {

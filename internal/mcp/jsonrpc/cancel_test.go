@@ -3,7 +3,11 @@ package jsonrpc
 import (
 	"context"
 	"errors"
+	"net"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -104,4 +108,54 @@ func TestReplyAtTheDeadline(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestStress: many callers that give up at any moment, against a peer that answers, repeats and asks: every call
+// ends, and so does everything else.
+func TestStress(t *testing.T) {
+	near, far := net.Pipe()
+	c := NewConn(t.Context(), near, near, Options{Handler: func(r Request) *Response { return &Response{ID: r.ID, Result: []byte("{}")} }})
+	var peer, callers sync.WaitGroup
+	peer.Go(func() {
+		f := newFrames(far, MaxFrame, func([]byte) {})
+		for {
+			line, _, err := f.next()
+			if err != nil {
+				return
+			}
+			m, err := Decode(line)
+			if err != nil || m.Request == nil {
+				continue
+			}
+			id := string(m.Request.ID)
+			if _, err := far.Write([]byte(`{"jsonrpc":"2.0","id":` + id + `,"method":"ping"}` + "\n" + strings.Repeat(`{"jsonrpc":"2.0","id":`+id+`,"result":`+id+`}`+"\n", 2))); err != nil {
+				return
+			}
+		}
+	})
+	var answered, gaveUp atomic.Int64
+	for i := range 20 {
+		callers.Go(func() {
+			for j := range 50 {
+				id := strconv.Itoa(i*1000 + j)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(j%10)*200*time.Microsecond)
+				r, err := c.Call(ctx, Request{ID: ID(id), Method: "x"})
+				cancel()
+				if err == nil && string(r.Result) == id {
+					answered.Add(1)
+				} else if err != nil {
+					gaveUp.Add(1)
+				}
+			}
+		})
+	}
+	callers.Wait()
+	if n := answered.Load() + gaveUp.Load(); n != 1000 {
+		t.Errorf("%d calls ended rightly", n)
+	}
+	_ = far.Close()
+	if err := c.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	peer.Wait()
 }

@@ -51,6 +51,7 @@ const DefaultTools = `[{"name":"echo","description":"gives its text back","input
 	`{"name":"add","description":"adds two numbers","inputSchema":{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"number"}},"required":["a","b"]}}]`
 
 // Command returns the program and the arguments that run s as a server. The test's TestMain must call Main first.
+// Under the race detector a server without GORACE=atexit_sleep_ms=0 in its environment takes a second to exit.
 func (s Script) Command() (program string, args []string) {
 	program, err := os.Executable()
 	if err != nil {

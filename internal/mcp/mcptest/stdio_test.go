@@ -28,6 +28,7 @@ func TestScript(t *testing.T) {
 	}
 	program, args := s.Command()
 	cmd := exec.Command(program, args...)
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0") // the race detector lets a process sleep before it exits
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	in, err := cmd.StdinPipe()
