@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -198,5 +199,48 @@ func TestHTTPTokens(t *testing.T) {
 			t.Errorf("oauth %v: %v, %v", oauth, st.State, st.Err)
 		}
 		closeNow(t, m)
+	}
+}
+
+// R-P6 over HTTP: a cancelled call ends the session, its sibling fails distinctly, and the next call starts a session.
+func TestHTTPCancel(t *testing.T) {
+	e := newEndpoint(t)
+	hanging := make(chan struct{}, 2)
+	var hang atomic.Bool
+	hang.Store(true)
+	e.refuse = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPost || !hang.Load() {
+			return false
+		}
+		body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+		if !strings.Contains(string(body), `"tools/call"`) {
+			r.Body = io.NopCloser(strings.NewReader(string(body)))
+			return false
+		}
+		hanging <- struct{}{}
+		<-r.Context().Done()
+		return true
+	}
+	m := startHTTP(t, e.URL)
+	ctx, cancel := context.WithCancel(t.Context())
+	errs, sibling := make(chan error, 1), make(chan error, 1)
+	go func() { _, err := m.Call(ctx, "web", "t", nil); errs <- err }()
+	go func() { _, err := m.Call(t.Context(), "web", "t", nil); sibling <- err }()
+	<-hanging
+	<-hanging
+	cancel()
+	if err := <-errs; !errors.Is(err, ErrAborted) || errors.Is(err, ErrSibling) {
+		t.Errorf("the cancelled one: %v", err)
+	}
+	if err := <-sibling; !errors.Is(err, ErrSibling) {
+		t.Errorf("its sibling: %v", err)
+	}
+	hang.Store(false)
+	if r, err := m.Call(t.Context(), "web", "t", nil); err != nil || r.Plain() != "ok" || e.initializes.Load() != 2 {
+		t.Errorf("the next: %v, %d initializes", err, e.initializes.Load())
+	}
+	closeNow(t, m)
+	if e.deletes.Load() != 2 {
+		t.Errorf("%d DELETEs", e.deletes.Load())
 	}
 }
