@@ -102,7 +102,7 @@ func (m *model) openSessions() {
 			return
 		}
 		for _, x := range s.list {
-			if x.ID == m.exit.Session && m.talk.conv != nil && x.ID != "" {
+			if m.talk.conv != nil && x.ID == m.talk.conv.ID {
 				continue // the one that is open
 			}
 			title := x.Title
@@ -339,13 +339,17 @@ func (t *toolScreen) view(m *model, w, h int) []string {
 	room := max(h-6, 1)
 	t.page = room
 	first := max(0, min(t.at-room/2, len(t.rows)-room))
+	width := 0
+	for _, r := range t.rows {
+		width = max(width, min(visibleWidth(untrusted.Line(r.Name)), w/2))
+	}
 	for i := first; i < min(len(t.rows), first+room); i++ {
 		r := t.rows[i]
-		mark, name := "  ", line(r.Name, w-22)
+		mark, name := "  ", pad(line(r.Name, width), width)
 		if i == t.at {
 			mark, name = st.accent.Render("▸ "), st.selected.Render(name)
 		}
-		about := w - 22 - visibleWidth(name) - 3
+		about := w - 20 - width - 2
 		text := ""
 		if about > 12 {
 			text = "  " + st.dim.Render(line(r.Description, about))

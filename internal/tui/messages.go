@@ -61,6 +61,7 @@ type (
 		err  error
 	}
 	historyMsg []string
+	changesMsg []mcp.Change
 	tickMsg    time.Time
 	quitMsg    struct{}
 

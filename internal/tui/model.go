@@ -83,6 +83,7 @@ func newModel(ctx context.Context, o Options, rt runtime) *model {
 	m.tr = transcript{d: m.d, follow: true}
 	m.talk.model, m.talk.cards = o.Model, map[string]*entry{}
 	m.start = newStart(o.Servers, now())
+	m.start.waiting = o.Waiting
 	m.tr.add(&welcomeItem{m: m}, 0)
 	if o.Prompt != "" {
 		m.queue = append(m.queue, draftOf(o.Prompt))

@@ -29,6 +29,7 @@ type Options struct {
 	Prompt  string   // queued from the start; "" for none
 	Resume  string   // id of the session to open at start; "" for a new one
 	Servers []string // names of the approved servers, shown as "starting" in the first frame
+	Waiting int      // definitions that are not approved: the first screen points to /mcp
 
 	// Start starts the approved servers and returns when each is ready or has failed. onStatus hears every change and
 	// never blocks. An error means that nothing could be started at all (a broken .mcp.json, an unusable key).

@@ -17,6 +17,7 @@ type startState struct {
 	began   time.Time
 	took    time.Duration
 	servers []mcp.Status // sorted by name
+	waiting int          // definitions that are not approved
 	live    func() []mcp.Status
 }
 
@@ -116,13 +117,21 @@ func (s *startState) summary(d *drawing) string {
 	case n == 0 && !s.done:
 		return d.st.dim.Render("looking")
 	case n == 0:
-		return d.st.dim.Render("none approved · see /mcp")
+		return d.st.dim.Render("none approved" + s.waitingText())
 	case !s.done:
 		return d.st.accent.Render(spinner(d.tick)) + fmt.Sprintf(" %d of %d ready", ready, n)
 	case ready < n:
 		return d.st.warn.Render(fmt.Sprintf("%d of %d ready", ready, n)) + d.st.dim.Render(" · see /mcp")
 	}
-	return d.st.ok.Render("✓ ") + fmt.Sprintf("%d ready", n) + d.st.dim.Render(fmt.Sprintf(" · %s · %s", plural(tools, "tool"), duration(s.took)))
+	return d.st.ok.Render("✓ ") + fmt.Sprintf("%d ready", n) + d.st.dim.Render(fmt.Sprintf(" · %s · %s", plural(tools, "tool"), duration(s.took))+s.waitingText())
+}
+
+// waitingText points to definitions that nobody has decided on.
+func (s *startState) waitingText() string {
+	if s.waiting == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" · %d not approved: /mcp", s.waiting)
 }
 
 // rows are the servers, one line each, those that are not ready first when there is no room for all.

@@ -55,6 +55,8 @@ func sides(left, right string, width int) string {
 // duration is a span as people read it.
 func duration(d time.Duration) string {
 	switch {
+	case d > 0 && d < time.Millisecond:
+		return "<1 ms"
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
 	case d < time.Minute:

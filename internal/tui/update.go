@@ -99,6 +99,8 @@ func (m *model) updateTalk(msg tea.Msg) tea.Cmd {
 		m.onModel(msg)
 	case historyMsg:
 		m.hist.load(msg)
+	case changesMsg:
+		m.onChanges(msg)
 	default:
 		if m.screen != nil {
 			return m.screen.message(m, msg)
@@ -207,6 +209,7 @@ func (m *model) send(text string) {
 	}
 	m.shell = nil
 	blocks = append(blocks, provider.Block{Kind: provider.Text, Text: text})
+	m.exit.Session = t.conv.ID
 	send, gen, relay := t.conv.Send, t.gen, m.rt.relay
 	m.rt.do(func() tea.Msg {
 		defer cancel()
@@ -238,8 +241,38 @@ func (m *model) onStarted(msg startedMsg) tea.Cmd {
 		m.exit.Code = 1
 		return m.quit()
 	}
+	m.announceChanges()
 	m.runQueue()
 	return nil
+}
+
+// announceChanges tells how the tools differ from those of the last approved run (S29).
+func (m *model) announceChanges() {
+	changes := m.o.Changes
+	if changes == nil {
+		return
+	}
+	m.rt.do(func() tea.Msg { return changesMsg(changes()) })
+}
+
+func (m *model) onChanges(list []mcp.Change) {
+	for _, c := range list {
+		m.tr.add(&noticeItem{text: changeText(c)}, m.gapAfter(true))
+	}
+}
+
+// changeText is a change of a server's tools in one line.
+func changeText(c mcp.Change) string {
+	var parts []string
+	for _, g := range []struct {
+		what  string
+		names []string
+	}{{"added", c.Added}, {"removed", c.Removed}, {"changed", c.Changed}} {
+		if n := len(g.names); n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %s (%s)", plural(n, "tool"), g.what, strings.Join(g.names[:min(n, 8)], ", ")))
+		}
+	}
+	return c.Server + ", since its tools were last used: " + strings.Join(parts, ", ")
 }
 
 func (m *model) onConversation(msg convMsg) {
@@ -261,7 +294,10 @@ func (m *model) onConversation(msg convMsg) {
 	if c.Model != "" {
 		t.model = c.Model
 	}
-	m.exit.Session = c.ID
+	m.exit.Session = ""
+	if len(c.Entries) > 0 {
+		m.exit.Session = c.ID // a new one is worth resuming from its first turn on
+	}
 	m.tr.touchQuiet(0)
 	m.replay(c.Entries)
 	m.runQueue()
