@@ -74,6 +74,9 @@ func New(c Config) *Conversation {
 	if c.MaxTurns <= 0 {
 		c.MaxTurns = defaultMaxTurns
 	}
+	if c.Gate == nil {
+		c.Gate = NewGate(permission.Rules{}, nil)
+	}
 	if c.ResultLimit <= 0 {
 		c.ResultLimit = defaultResultLimit
 	}

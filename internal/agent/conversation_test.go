@@ -13,7 +13,6 @@ import (
 
 	"magi-code/internal/permission"
 	"magi-code/internal/provider"
-	"magi-code/internal/secret"
 	"magi-code/internal/session"
 	"magi-code/internal/tool"
 )
@@ -325,91 +324,6 @@ func TestNotRecordedNotRun(t *testing.T) {
 	turn, err := conv.Send(t.Context(), prompt("go"))
 	if turn.Stop != StopFailed || err == nil || ran {
 		t.Errorf("turn = %+v, %v, ran = %v", turn, err, ran)
-	}
-}
-
-// TestScrubbed: a known secret reaches neither the model nor the session nor an event. // R-D5 S34
-func TestScrubbed(t *testing.T) {
-	const canary = "canary-7f3a9"
-	scrub := secret.NewScrubber(secret.New(canary))
-	store, s := newSession(t)
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, projectFile), []byte("key "+canary), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	leak := func(context.Context, tool.Call) (tool.Result, error) {
-		return tool.Result{
-			Content: []tool.Content{{Kind: tool.Text, Text: "is " + canary}, {Kind: tool.Link, URI: "http://x/" + canary}},
-			Diff:    "+" + canary, Structured: jsontext.Value(`{"k":"` + canary + `"}`),
-		}, nil
-	}
-	broken := func(context.Context, tool.Call) (tool.Result, error) {
-		return tool.Result{}, errors.New("bad " + canary)
-	}
-	described := reader("leak", leak)
-	described.Description = "knows " + canary
-	m := steps(
-		calls("leak", `{"intent":"`+canary+`"}`, "broken", `{"intent":"x"}`),
-		[]provider.Event{
-			{Kind: provider.TextDelta, Text: "it is canary-"}, {Kind: provider.TextDelta, Text: "7f3a9 "}, {Kind: provider.TextDelta, Text: "ok"},
-			{Kind: provider.BlockDone, Block: provider.Block{Kind: provider.Text, Text: "it is " + canary + " ok"}},
-			{Kind: provider.Done, Stop: provider.EndTurn},
-		}, says("bye"),
-	)
-	conv, l := converse(t, Config{
-		Provider: m, Session: s, Dir: dir, Scrub: scrub, Tools: func(context.Context) (tool.Set, []string, error) {
-			set, err := tool.NewSet(described, reader("broken", broken))
-			return set, []string{"note " + canary}, err
-		},
-	})
-	send(t, conv, "my key is "+canary)
-	send(t, conv, "again")
-	if err := conv.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for i, q := range m.seen() {
-		dump := q.System
-		for _, one := range q.Tools {
-			dump += one.Description + string(one.Schema)
-		}
-		for _, msg := range q.Messages {
-			for _, b := range msg.Blocks {
-				dump += b.Text + string(b.Input)
-				for _, c := range b.Content {
-					dump += c.Text + c.URI
-				}
-			}
-		}
-		if strings.Contains(dump, canary) {
-			t.Errorf("request %d holds the secret: %s", i, dump)
-		}
-	}
-	var streamed strings.Builder
-	for _, e := range l.all() {
-		dump := e.Text + e.Err + e.Diff
-		if e.Call != nil {
-			dump += e.Call.Intent + string(e.Call.Input)
-		}
-		if strings.Contains(dump, canary) {
-			t.Errorf("event %s holds the secret", e.Kind)
-		}
-		if e.Kind == EventText {
-			streamed.WriteString(e.Text)
-		}
-	}
-	if got := streamed.String(); got != "it is [redacted] okbye" {
-		t.Errorf("streamed %q", got)
-	}
-	for _, e := range stored(t, store, s.ID()) {
-		dump := e.Text + string(e.Input)
-		if e.Message != nil {
-			for _, b := range e.Message.Blocks {
-				dump += b.Text + string(b.Input)
-			}
-		}
-		if strings.Contains(dump, canary) {
-			t.Errorf("entry %s holds the secret", e.Kind)
-		}
 	}
 }
 

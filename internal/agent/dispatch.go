@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"magi-code/internal/codemode"
 	"magi-code/internal/hook"
 	"magi-code/internal/permission"
@@ -25,8 +27,13 @@ type request struct {
 // dispatch is the one door to every tool, for direct calls, calls of scripts and calls of subagents. It returns the whole
 // result without known secrets; the caller cuts it to what its reader may have. It never panics and may be called
 // concurrently.
-func (r *run) dispatch(ctx context.Context, q request) tool.Result {
-	info := &CallInfo{ID: q.id, Under: q.under, Tool: untrusted.Head(q.name, 2*maxNameShown), Input: scrubJSON(r.t.c.cfg.Scrub, q.input)}
+func (r *run) dispatch(ctx context.Context, q request) (result tool.Result) {
+	info := &CallInfo{ID: q.id, Under: q.under, Tool: untrusted.Head(q.name, 2*maxNameShown), Input: r.shown(q.input)}
+	defer func() {
+		if p := recover(); p != nil {
+			result = r.conclude(info, 0, tool.ErrorResult(r.t.c.cfg.Scrub.Text(fmt.Sprintf("the call failed inside magi-code: %v", p))))
+		}
+	}()
 	t, call, refusal := r.resolve(q, info)
 	r.emit(Event{Kind: EventCall, Call: info})
 	// A call that is not in the session does not run: history must never know less than the world.
@@ -47,11 +54,23 @@ func (r *run) dispatch(ctx context.Context, q request) tool.Result {
 	}
 	r.emit(Event{Kind: EventRunning, Call: info})
 	began := time.Now()
-	result := scrubResult(r.t.c.cfg.Scrub, perform(ctx, t, call))
+	result = scrubResult(r.t.c.cfg.Scrub, perform(ctx, t, call))
 	took := time.Since(began)
 	r.hooks(ctx, hook.AfterTool, info, result)
 	return r.conclude(info, took, result)
 }
+
+// shown is the input as people, hooks and the session get it. One that is too large for any call is refused later; its
+// beginning will do.
+func (r *run) shown(input []byte) jsontext.Value {
+	if len(input) > tool.MaxInput {
+		input = []byte(untrusted.Head(string(input), maxOversized))
+	}
+	return scrubJSON(r.t.c.cfg.Scrub, input)
+}
+
+// maxOversized is how many bytes are kept of an input that is too large to be a call.
+const maxOversized = 1 << 10
 
 // interruptedBefore is the result of a call that was interrupted when nothing had run yet.
 const interruptedBefore = "interrupted before it ran"
@@ -215,13 +234,13 @@ func (r *run) question(ctx context.Context, t tool.Tool, call tool.Call, info *C
 
 // grant keeps an answer that holds for more than one call.
 func (r *run) grant(ctx context.Context, name string, answer permission.Answer) {
-	gate := r.t.c.cfg.Gate
+	gate, scrub := r.t.c.cfg.Gate, r.t.c.cfg.Scrub
 	if answer == permission.Session {
 		gate.Grant(name)
 		return
 	}
 	if err := gate.grantAlways(ctx, name); err != nil {
-		r.emit(Event{Kind: EventNotice, Text: fmt.Sprintf("%s is allowed until magi-code ends, but the rule was not saved: %s", name, err)})
+		r.emit(Event{Kind: EventNotice, Text: fmt.Sprintf("%s is allowed until magi-code ends, but the rule was not saved: %s", name, scrub.Text(err.Error()))})
 		return
 	}
 	if rule := gate.askedBy(name); rule != "" {

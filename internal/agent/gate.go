@@ -16,7 +16,7 @@ const (
 )
 
 // Gate holds the permission rules of the process: those of settings and flags, and those granted for this session.
-// Its methods may be called concurrently. A nil Gate has no rules: what is not read-only is asked about.
+// Its methods may be called concurrently.
 type Gate struct {
 	rules  permission.Rules
 	always func(ctx context.Context, pattern string) error
@@ -48,11 +48,7 @@ func (g *Gate) grantAlways(ctx context.Context, name string) error {
 
 // decide says what the rules and the grants of this session make of a tool.
 func (g *Gate) decide(t tool.Tool) permission.Decision {
-	byDefault := defaultDecision(t)
-	if g == nil {
-		return byDefault
-	}
-	d := g.rules.Decide(t.Name, byDefault)
+	d := g.rules.Decide(t.Name, defaultDecision(t))
 	if d != permission.Ask {
 		return d
 	}
@@ -66,17 +62,11 @@ func (g *Gate) decide(t tool.Tool) permission.Decision {
 
 // deniedBy returns the deny rule that matches a tool name, "" when there is none.
 func (g *Gate) deniedBy(name string) string {
-	if g == nil {
-		return ""
-	}
 	return firstMatch(g.rules.Deny, name)
 }
 
 // askedBy returns the ask rule that matches a tool name, "" when there is none.
 func (g *Gate) askedBy(name string) string {
-	if g == nil {
-		return ""
-	}
 	return firstMatch(g.rules.Ask, name)
 }
 

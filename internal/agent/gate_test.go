@@ -29,7 +29,7 @@ func TestDefaultDecision(t *testing.T) {
 		{tool.Tool{Name: "editor", Origin: tool.Client, ReadOnly: true}, permission.Ask},
 		{tool.Tool{Name: "of nowhere", ReadOnly: true}, permission.Ask},
 	} {
-		if got := (*Gate)(nil).decide(c.t); got != c.want {
+		if got := NewGate(permission.Rules{}, nil).decide(c.t); got != c.want {
 			t.Errorf("%s of %s: %d, want %d", c.t.Name, c.t.Origin, got, c.want)
 		}
 	}
@@ -151,5 +151,22 @@ func TestAlwaysNotSaved(t *testing.T) {
 	}
 	if results(m.seen()[1])["c1"].IsError {
 		t.Error("the call was refused")
+	}
+}
+
+// TestPanics: whatever breaks on the way of a call is its failed result, and the turn goes on.
+func TestPanics(t *testing.T) {
+	m := steps(calls("mcp__s__x", `{"intent":"x","arguments":{}}`, "read", `{"intent":"x"}`), says("ok"))
+	conv, l := converse(t, Config{
+		Provider: m, Tools: offering(t, server("s", "x", echo), reader("read", fixed("fine"))),
+		Ask: func(context.Context, permission.Question) (permission.Answer, error) { panic("no screen") },
+	})
+	send(t, conv, "go")
+	got := results(m.seen()[1])
+	if text := got["c1"].Content[0].Text; !got["c1"].IsError || text != "the call failed inside magi-code: no screen" || got["c2"].Content[0].Text != "fine" {
+		t.Errorf("results %+v", got)
+	}
+	if n := len(l.of(EventResult)); n != 2 {
+		t.Errorf("%d results told", n)
 	}
 }

@@ -157,17 +157,19 @@ func (r *run) runSubagents(ctx context.Context, call tool.Call) (tool.Result, er
 	places := make(chan struct{}, maxParallel)
 	var work sync.WaitGroup
 	for i := range tasks {
+		results[i] = taskResult{Name: tasks[i].Name, Error: "interrupted before it started"}
+		select {
+		case places <- struct{}{}:
+		case <-ctx.Done():
+			continue
+		}
+		if ctx.Err() != nil {
+			<-places
+			continue
+		}
 		work.Go(func() {
-			results[i] = taskResult{Name: tasks[i].Name, Error: "interrupted before it started"}
-			select {
-			case places <- struct{}{}:
-				defer func() { <-places }()
-			case <-ctx.Done():
-				return
-			}
-			if ctx.Err() == nil {
-				results[i] = r.runTask(ctx, call.ID, i+1, &tasks[i])
-			}
+			defer func() { <-places }()
+			results[i] = r.runTask(ctx, call.ID, i+1, &tasks[i])
 		})
 	}
 	work.Wait()
