@@ -335,3 +335,68 @@ func TestBatch(t *testing.T) {
 		t.Error(r, err)
 	}
 }
+
+// TestListenOnce: a first answer that is no stream is final, whatever its status. B23.
+func TestListenOnce(t *testing.T) {
+	for _, mode := range []string{"get-401", "get-404", "get-405", "get-429", "get-503", "get-200-json", "get-200-html"} {
+		m := httpzoo.Start(mode)
+		tr := open(t, m)
+		asked := make(chan struct{}, 1)
+		tr.pause = func(ctx context.Context, d time.Duration) error {
+			asked <- struct{}{}
+			return ctx.Err()
+		}
+		handshake(t, tr)
+		eventually(t, "GET", func() bool { return m.Count("GET", "") > 0 })
+		_ = tr.Close(t.Context()) // waits for the listener
+		if len(asked) > 0 || m.Count("GET", "") != 1 {
+			t.Errorf("%s: %d GETs", mode, m.Count("GET", ""))
+		}
+	}
+}
+
+// TestTail: what a server says after the response is heard, though the caller has its answer and ended its context.
+func TestTail(t *testing.T) {
+	canceled := make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n")
+		_ = http.NewResponseController(w).Flush()
+		<-canceled
+		fmt.Fprint(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n")
+	}))
+	defer srv.Close()
+	heard := make(chan string, 1)
+	tr, err := Open(t.Context(), Options{URL: secret.New(srv.URL), Handler: func(r jsonrpc.Request) *jsonrpc.Response {
+		heard <- r.Method
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
+	if _, err := tr.Call(ctx, request(1, "tools/call", "{}")); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	close(canceled)
+	select {
+	case <-heard:
+	case <-time.After(5 * time.Second):
+		t.Error("not heard")
+	}
+}
+
+// TestRetryAfter: B28.
+func TestRetryAfter(t *testing.T) {
+	soon := time.Now().Add(2 * time.Second).UTC().Format(http.TimeFormat)
+	for v, want := range map[string][2]time.Duration{
+		"": {0, 0}, "0": {0, 0}, "2": {2 * time.Second, 2 * time.Second}, "6": {-1, -1}, "3600": {-1, -1}, "-1": {-1, -1}, "soon": {-1, -1},
+		soon: {0, 2 * time.Second}, "Fri, 31 Dec 2999 23:59:59 GMT": {-1, -1}, "Fri, 31 Dec 1999 23:59:59 GMT": {0, 0},
+	} {
+		if d := retryAfter(http.Header{"Retry-After": {v}}); d < want[0] || d > want[1] {
+			t.Errorf("%q: %v", v, d)
+		}
+	}
+}

@@ -178,6 +178,7 @@ func TestRPCErrorInStatus(t *testing.T) {
 
 // TestRetry: only what may be repeated is repeated. B28.
 func TestRetry(t *testing.T) {
+	t.Parallel()
 	m := httpzoo.Start("status-503-once")
 	tr := open(t, m)
 	handshake(t, tr)
@@ -223,6 +224,7 @@ func TestSessionLost(t *testing.T) {
 
 // TestSessionLostBySibling: a call that runs on while another meets the loss is cut off after a moment, as sent.
 func TestSessionLostBySibling(t *testing.T) {
+	t.Parallel()
 	m := httpzoo.Start("")
 	tr := open(t, m)
 	handshake(t, tr)
@@ -294,6 +296,7 @@ func TestUnreachable(t *testing.T) {
 
 // TestClose: a server that hangs on DELETE, on a call and on GET holds nobody up. R-H3, B30.
 func TestClose(t *testing.T) {
+	t.Parallel()
 	m := httpzoo.Start("delete-hang")
 	tr := open(t, m)
 	handshake(t, tr)
