@@ -58,7 +58,6 @@ var fences = map[string]string{
 	"golang.org/x/oauth2":                    "mcp/oauth",
 	"github.com/modelcontextprotocol/go-sdk": "mcp/oauth",
 	"mvdan.cc/sh":                            "builtin",
-	"github.com/tailscale/hujson":            "settings",
 	"os/exec":                                "mcp/stdio builtin hook cli tui",
 }
 
