@@ -109,7 +109,7 @@ func (a *app) makeProvider(w *workshop, name, model string, keys map[string]secr
 	if model = or(model, e.Model); model == "" {
 		return nil, "", hinted(exitUsage, fmt.Errorf("endpoint %q has no model", name), "pass --model, or set endpoints."+name+".model in settings.json")
 	}
-	return openai.NewChat(openai.Options{Name: name, Key: key, BaseURL: e.BaseURL}), model, nil
+	return openai.NewChat(openai.Options{Name: name, Key: key, KeyFrom: e.APIKeyEnv, BaseURL: e.BaseURL}), model, nil
 }
 
 // keys are those of auth.json and, before them, of the environment, by provider.
