@@ -66,7 +66,7 @@ func (e *editor) rows(width int) []row {
 		}
 		n := e.clusterLen(p, len(e.text))
 		_, w := e.glyph(p, n)
-		if col+w > width && p > start {
+		for col+w > width && p > start {
 			at := p
 			if brk > start {
 				at = brk

@@ -66,7 +66,7 @@ type welcomeItem struct{ m *model }
 func (wi *welcomeItem) lines(w int, d *drawing) []string {
 	m, st := wi.m, d.st
 	bar := st.accent.Render("▌")
-	title := st.bold.Render("magi-code") + " " + st.dim.Render(m.o.Version)
+	title := st.bold.Render("magi-code") + " " + st.dim.Render(line(m.o.Version, w))
 	out := []string{"", bar + " " + fit(title, w-2)}
 	out = append(out, bar)
 	label := func(k, v string) { out = append(out, bar+" "+st.dim.Render(pad(k, 9))+fit(v, w-11)) }

@@ -125,7 +125,7 @@ func (m *model) promptView(w, limit int) (lines []string, cx, cy int) {
 	if hidden := len(rows) - n; hidden > 0 {
 		rule = st.faint.Render(fit(fmt.Sprintf("── %d of %d lines ", n, len(rows))+strings.Repeat("─", w), w))
 	}
-	return append(lines, rule), promptIn + x, 1 + y - first
+	return append(lines, rule), min(promptIn+x, w-1), 1 + y - first
 }
 
 func (m *model) placeholder() string {
