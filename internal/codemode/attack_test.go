@@ -30,7 +30,7 @@ func TestAttacks(t *testing.T) {
 				}
 				began := time.Now()
 				value, _, err := run(t, a.source, limits)
-				if took := time.Since(began); took > limits.Time+stopGrace {
+				if took := time.Since(began); took > limits.Time+soon {
 					t.Errorf("%s: took %s", a.name, took)
 				}
 				switch {
@@ -43,6 +43,9 @@ func TestAttacks(t *testing.T) {
 		}
 	}
 }
+
+// soon is how late a script may end on a machine that does other things too; what cannot be stopped takes minutes.
+const soon = 20 * time.Second
 
 const (
 	tooLong = "ran longer than"
