@@ -85,11 +85,11 @@ func (a *app) withServer(ctx context.Context, name string, f func(context.Contex
 		return err
 	}
 	defer closeManager(ctx, m)
-	for _, failure := range m.Failures() {
+	if failures := m.Failures(); len(failures) > 0 {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return failure
+		return failures[0]
 	}
 	return f(ctx, m)
 }

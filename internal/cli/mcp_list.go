@@ -28,7 +28,6 @@ type listed struct {
 	OAuth    string  `json:"oauth,omitempty"`
 	Timeout  int     `json:"timeoutSeconds"`
 	Result   *probed `json:"result,omitempty"` // enabled servers only
-	proof    bool
 }
 
 // probed is how the connection to a server went.

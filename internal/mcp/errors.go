@@ -140,7 +140,6 @@ func (e *unsentError) NotSent() bool { return true }
 type phaseError struct {
 	phase Phase
 	cause error
-	hint  string
 }
 
 func (e *phaseError) Error() string { return string(e.phase) + ": " + e.cause.Error() }

@@ -61,7 +61,8 @@ func checkSilent(t *testing.T, out string) {
 }
 
 func TestStringIsAValue(t *testing.T) {
-	if New("a") != New("a") || New("a") == New("b") || New("") != (String{}) {
+	one, other := New("a"), New("a")
+	if one != other || one == New("b") || New("") != (String{}) {
 		t.Error("equality does not follow the text")
 	}
 	var zero String
