@@ -18,15 +18,18 @@ var testOnlyUpdate = flag.Bool("update", false, "write the golden screens anew")
 
 // rig drives the model by messages, without a terminal, on a clock that the test moves.
 type rig struct {
-	t     testing.TB
-	m     *model
-	w     *fakeWorld
-	msgs  chan tea.Msg
-	clock time.Time
-	work  sync.WaitGroup
-	quit  bool
-	begun int // pieces of work started; counted by the test's goroutine
+	t       testing.TB
+	m       *model
+	w       *fakeWorld
+	msgs    chan tea.Msg
+	clock   time.Time
+	work    sync.WaitGroup
+	quit    bool
+	pending int // pieces of work that have not ended; counted by the test's goroutine
 }
+
+// workDone follows what a piece of work reports.
+type workDone struct{}
 
 // newRig makes a model of a size over a world and starts it.
 func newRig(t testing.TB, w *fakeWorld, cols, rows int, change ...func(*Options)) *rig {
@@ -39,9 +42,12 @@ func newRig(t testing.TB, w *fakeWorld, cols, rows int, change ...func(*Options)
 		c(&o)
 	}
 	r.m = newModel(ctx, o, runtime{relay: relay, started: func(Servers) {}, opened: func(Conversation) {}, do: func(f func() tea.Msg) {
-		r.begun++
+		r.pending++
 		r.work.Go(func() {
-			if msg := f(); msg != nil {
+			for _, msg := range []tea.Msg{f(), workDone{}} {
+				if msg == nil {
+					continue
+				}
 				select {
 				case r.msgs <- msg:
 				case <-ctx.Done():
@@ -85,6 +91,10 @@ func (r *rig) send(msg tea.Msg) {
 		r.quit = true
 		return
 	}
+	if _, ok := msg.(workDone); ok {
+		r.pending--
+		return
+	}
 	r.m.Update(msg)
 	if r.m.leaving {
 		r.quit = true
@@ -109,27 +119,7 @@ func (r *rig) until(what string, ok func() bool) {
 // settle waits until all started work has reported, and what that started too; for work that ends by itself.
 func (r *rig) settle() {
 	r.t.Helper()
-	for begun := -1; begun != r.begun; {
-		begun = r.begun
-		done := make(chan struct{})
-		go func() { r.work.Wait(); close(done) }()
-		for waiting := true; waiting; {
-			select {
-			case msg := <-r.msgs:
-				r.send(msg)
-			case <-done:
-				waiting = false
-			}
-		}
-		for more := true; more; {
-			select {
-			case msg := <-r.msgs:
-				r.send(msg)
-			default:
-				more = false
-			}
-		}
-	}
+	r.until("all work", func() bool { return r.pending == 0 })
 }
 
 // pass moves the clock and ticks.
