@@ -18,7 +18,7 @@ import (
 func launch(t *testing.T, scenario string, cols, rows int, env ...string) *tty.Terminal {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), append(env, "TUI_DEMO="+scenario)...)
+	cmd.Env = append(os.Environ(), append(env, "TUI_DEMO="+scenario, "GORACE=atexit_sleep_ms=0")...)
 	return tty.Start(t, cmd, cols, rows)
 }
 

@@ -44,7 +44,7 @@ func TestTranscriptShowsAWindowOfTheWhole(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	tr := transcript{follow: true, width: 100, d: &drawing{}}
 	height := 10
-	for step := range 3000 {
+	for step := range 1200 {
 		switch rnd.IntN(7) {
 		case 0, 1:
 			tr.add(&plainItem{step, rnd.IntN(6)}, rnd.IntN(2))
