@@ -77,6 +77,8 @@ func Describe(err error) string {
 	switch {
 	case errors.As(err, &u):
 		return Describe(u.Err)
+	case errors.As(err, &op) && op.Op == "proxyconnect":
+		return "the proxy: " + Describe(op.Err)
 	case errors.Is(err, context.Canceled):
 		return "canceled"
 	case errors.Is(err, context.DeadlineExceeded):
@@ -91,7 +93,7 @@ func Describe(err error) string {
 		return "the server reset the connection"
 	case errors.As(err, &dns):
 		return "the host name does not resolve"
-	case isTLS(err):
+	case IsTLS(err):
 		return "TLS: " + untrusted.Head(untrusted.Line(err.Error()), 200)
 	case errors.As(err, &netErr) && netErr.Timeout():
 		return "timed out"
@@ -101,7 +103,8 @@ func Describe(err error) string {
 	return untrusted.Head(untrusted.Line(err.Error()), 200)
 }
 
-func isTLS(err error) bool {
+// IsTLS reports whether the TLS handshake failed.
+func IsTLS(err error) bool {
 	var verify *tls.CertificateVerificationError
 	var header tls.RecordHeaderError
 	var alert tls.AlertError

@@ -15,6 +15,7 @@ import (
 const (
 	dialTimeout         = 30 * time.Second // a dead host answers nothing; the request timeout is usually shorter
 	tlsTimeout          = 15 * time.Second
+	pingAfter           = 30 * time.Second // of silence: else a dead HTTP/2 connection goes on to be used
 	idleTimeout         = 90 * time.Second // as browsers do; a server that closes earlier is noticed at once
 	idlePerHost         = 64               // overlapping calls to one server keep their connections
 	maxResponseHeaders  = 256 << 10        // bytes; real ones stay below 16 KiB
@@ -43,6 +44,7 @@ func NewTransport() *Transport {
 		MaxIdleConns:           2 * idlePerHost,
 		MaxIdleConnsPerHost:    idlePerHost,
 		MaxResponseHeaderBytes: maxResponseHeaders,
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: tlsTimeout},
 	}}
 }
 

@@ -233,6 +233,7 @@ func TestDescribe(t *testing.T) {
 		{&net.OpError{Op: "dial", Err: &net.DNSError{Name: "canary.example", IsNotFound: true}}, "does not resolve"},
 		{&net.OpError{Op: "dial", Err: ErrOffLoopback}, "not loopback"},
 		{op, "dial: strange thing"},
+		{&net.OpError{Op: "proxyconnect", Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}, "the proxy: connection refused"},
 		{errors.New(strings.Repeat("x", 5000)), "xxx"},
 	} {
 		if got := Describe(c.err); !strings.Contains(got, c.want) || strings.Contains(got, "canary") || strings.Contains(got, "\x1b") || len(got) > 400 {

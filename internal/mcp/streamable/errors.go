@@ -49,8 +49,11 @@ func interrupted(ctx context.Context, sent bool) error {
 // wayError translates an error of the round tripper, which may hold a whole URL or header.
 func wayError(err error, sent bool) error {
 	e := &Error{Text: endpoint.Describe(err), notSent: !sent, cause: nil}
-	if errors.Is(err, endpoint.ErrOffLoopback) {
+	switch {
+	case errors.Is(err, endpoint.ErrOffLoopback):
 		e.Cure = "use 127.0.0.1 or [::1], or mend the host name's entry"
+	case endpoint.IsTLS(err):
+		e.Cure = "if the certificate is from an authority of your own, set SSL_CERT_FILE to a file with it"
 	}
 	return e
 }
@@ -68,12 +71,13 @@ func (t *Transport) statusError(resp *http.Response, body []byte) error {
 		e.Text = fmt.Sprintf("the server redirects to %s (HTTP %d), and redirects are not followed", to, s)
 		e.Cure = `set "url" to that address if you trust it`
 		return e
-	case s == http.StatusUnauthorized:
-		e.Text, e.Cure = t.unauthorized()
-		return e
-	case s == http.StatusForbidden:
+	case s == http.StatusUnauthorized || s == http.StatusForbidden:
 		if scopes, ok := missingScopes(resp.Header); ok {
-			e.Text, e.Cure = t.scopesMissing(scopes)
+			e.Text, e.Cure = t.scopesMissing(scopes, s)
+			return e
+		}
+		if s == http.StatusUnauthorized {
+			e.Text, e.Cure = t.unauthorized()
 			return e
 		}
 		if t.url.Hostname() != "localhost" && endpoint.IsLoopback(t.url) {
@@ -115,10 +119,10 @@ func (t *Transport) unauthorized() (text, cure string) {
 		fmt.Sprintf(`add "oauth": {} to its definition and run %q, or add an Authorization entry to "headers"`, t.loginCommand())
 }
 
-func (t *Transport) scopesMissing(scopes []string) (text, cure string) {
-	text = "the token lacks a scope that the server wants (HTTP 403)"
+func (t *Transport) scopesMissing(scopes []string, status int) (text, cure string) {
+	text = fmt.Sprintf("the token lacks a scope that the server wants (HTTP %d)", status)
 	if len(scopes) > 0 {
-		text = fmt.Sprintf("the token lacks the scopes that the server wants (HTTP 403): %s", untrusted.Head(strings.Join(scopes, " "), 1024))
+		text = fmt.Sprintf("the token lacks the scopes that the server wants (HTTP %d): %s", status, untrusted.Head(strings.Join(scopes, " "), 1024))
 	}
 	if t.o.Tokens == nil {
 		return text, "give the token of the Authorization header those scopes"
@@ -126,7 +130,7 @@ func (t *Transport) scopesMissing(scopes []string) (text, cure string) {
 	return text, fmt.Sprintf("run %q to allow them", t.loginCommand())
 }
 
-// missingScopes reads a 403 that asks for more scopes (RFC 6750), sanitized.
+// missingScopes reads a 403 (or a 401) that asks for more scopes (RFC 6750), sanitized.
 func missingScopes(h http.Header) ([]string, bool) {
 	p := endpoint.Bearer(h.Values("WWW-Authenticate"))
 	if !strings.EqualFold(p["error"], "insufficient_scope") {

@@ -222,7 +222,7 @@ func (t *Transport) refused(ctx context.Context, x *exchange, r jsonrpc.Request,
 		return ours, -1, nil // an error of this call in JSON-RPC, whatever the status
 	}
 	err = t.statusError(resp, body)
-	if scopes, ok := missingScopes(resp.Header); ok && resp.StatusCode == http.StatusForbidden {
+	if scopes, ok := missingScopes(resp.Header); ok && (resp.StatusCode == http.StatusForbidden || resp.StatusCode == http.StatusUnauthorized) {
 		if sink, ok := t.o.Tokens.(ScopeSink); ok {
 			sink.NeedScopes(ctx, scopes)
 		}

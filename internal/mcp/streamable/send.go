@@ -36,7 +36,7 @@ func (t *Transport) post(x *exchange, method string, body []byte) (*http.Respons
 func (t *Transport) tokenHeader(ctx context.Context) (secret.String, error) {
 	h, err := t.o.Tokens.Header(ctx)
 	if err != nil {
-		e := &Error{Text: "no token: " + err.Error(), notSent: true, cause: err}
+		e := &Error{Text: err.Error(), notSent: true, cause: err}
 		var hinted interface{ Hint() string }
 		if errors.As(err, &hinted) {
 			e.Cure = hinted.Hint()
@@ -62,6 +62,9 @@ func (t *Transport) send(ctx context.Context, verb, method string, body []byte, 
 			return nil, auth, err
 		}
 		req.Header.Set("Authorization", auth.Reveal())
+		t.mu.Lock()
+		t.auth = auth
+		t.mu.Unlock()
 	}
 	resp, err := t.rt.RoundTrip(req)
 	if err == nil {

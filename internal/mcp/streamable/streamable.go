@@ -83,8 +83,9 @@ type Transport struct {
 	mu        sync.Mutex // guards what follows
 	session   string
 	version   string
-	worked    bool // a request with the session id was answered well
-	failures  int  // status 500 in a row
+	auth      secret.String // the Authorization value of the last request with a token
+	worked    bool          // a request with the session id was answered well
+	failures  int           // status 500 in a row
 	listening bool
 	closing   bool
 	losing    bool // the server does not know the session; calls that are under way may end
@@ -214,12 +215,11 @@ func (t *Transport) deleteSession(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	if t.o.Tokens != nil {
-		h, err := t.o.Tokens.Header(ctx)
-		if err != nil {
-			return
-		}
-		req.Header.Set("Authorization", h.Reveal())
+	t.mu.Lock()
+	auth := t.auth
+	t.mu.Unlock()
+	if !auth.IsEmpty() { // the one that worked last: a refresh now would hold the end up
+		req.Header.Set("Authorization", auth.Reveal())
 	}
 	if resp, err := t.rt.RoundTrip(req); err == nil {
 		_ = resp.Body.Close()

@@ -55,8 +55,12 @@ func StartWith(m *MCP) *MCP {
 	return m
 }
 
-func (m *MCP) serve() {
+func (m *MCP) prepare() {
 	m.sessions, m.count, m.over = map[string]bool{}, map[string]int{}, make(chan struct{})
+}
+
+func (m *MCP) serve() {
+	m.prepare()
 	m.srv = httptest.NewServer(m)
 }
 

@@ -3,9 +3,13 @@ package httpzoo
 import (
 	"bytes"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
+	"log"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,6 +40,7 @@ func TestMain(m *testing.M) {
 type desk struct {
 	t             testing.TB
 	home, project string
+	env           []string
 }
 
 func newDesk(t testing.TB, servers map[string]any) *desk {
@@ -65,6 +70,7 @@ func (d *desk) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(testOnlyBinary, args...)
 	cmd.Dir = d.project
 	cmd.Env = append(os.Environ(), "MC_HOME="+d.home, "CANARY_TOKEN=canary-7d1f-secret")
+	cmd.Env = append(cmd.Env, d.env...)
 	return cmd
 }
 
@@ -250,6 +256,73 @@ func expire(t *testing.T, d *desk) {
 	if err := os.WriteFile(p, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestTLS: a private authority through SSL_CERT_FILE, HTTP/2, and a proxy from the environment. X6.
+func TestTLS(t *testing.T) {
+	m := &MCP{}
+	m.prepare()
+	protocols := map[string]bool{}
+	m.srv = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		m.mu.Lock()
+		protocols[r.Proto+" "+r.Host] = true
+		m.mu.Unlock()
+		m.ServeHTTP(w, r)
+	}))
+	m.srv.EnableHTTP2 = true
+	m.srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	m.srv.StartTLS()
+	defer m.Close()
+	authority := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: m.srv.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address := m.srv.Listener.Addr().String()
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { tunnel(t, w, r, address) }))
+	defer proxy.Close()
+	d := newDesk(t, map[string]any{"direct": entry(m.URL(), nil), "proxied": entry("https://example.com/mcp", nil)})
+	if _, errs, code := d.run("mcp", "test", "direct"); code == 0 || !strings.Contains(errs, "TLS") || !strings.Contains(errs, "SSL_CERT_FILE") {
+		t.Errorf("unknown authority: %d %s", code, errs)
+	}
+	d.env = []string{"SSL_CERT_FILE=" + authority, "HTTPS_PROXY=http://user:canary-7d1f-proxy@" + strings.TrimPrefix(proxy.URL, "http://"), "NO_PROXY="}
+	for _, name := range []string{"direct", "proxied"} {
+		if out, errs, code := d.run("mcp", "test", name); code != 0 {
+			t.Errorf("%s: %d %s%s", name, code, out, errs)
+		}
+	}
+	if !protocols["HTTP/2.0 "+address] || !protocols["HTTP/2.0 example.com"] {
+		t.Errorf("spoke %v", protocols)
+	}
+	for _, dead := range []string{"127.0.0.1:1", "127.0.0.1:99999999"} {
+		d.env[1] = "HTTPS_PROXY=http://user:canary-7d1f-proxy@" + dead
+		if _, errs, code := d.run("mcp", "test", "proxied"); code == 0 || !strings.Contains(errs, "the proxy") {
+			t.Errorf("%s: %d %s", dead, code, errs)
+		}
+	}
+}
+
+// tunnel is a proxy's CONNECT to one place, whatever was asked for.
+func tunnel(t *testing.T, w http.ResponseWriter, r *http.Request, to string) {
+	if r.Method != http.MethodConnect || r.Host != "example.com:443" || r.Header.Get("Proxy-Authorization") == "" {
+		t.Errorf("%s %s", r.Method, r.Host)
+	}
+	up, err := net.Dial("tcp", to)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	down, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	_, _ = io.WriteString(down, "HTTP/1.1 200 OK\r\n\r\n")
+	go func() {
+		_, _ = io.Copy(up, down)
+		_ = up.Close()
+	}()
+	_, _ = io.Copy(down, up)
+	_ = down.Close()
 }
 
 // BenchmarkList: mcp list over ten HTTP servers, the whole program from start to exit.
