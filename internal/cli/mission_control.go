@@ -63,7 +63,7 @@ func (a *app) missionControl(ctx context.Context, o conversationFlags, prompt st
 	if err != nil {
 		return err
 	}
-	return a.afterMissionControl(exit)
+	return a.afterMissionControl(ctx, exit)
 }
 
 func (c *cockpit) options(prompt, resume string) tui.Options {
@@ -96,27 +96,28 @@ func (c *cockpit) options(prompt, resume string) tui.Options {
 	}
 }
 
-// afterMissionControl prints failures with their cures, what did not end, and every prompt that was not run.
-func (a *app) afterMissionControl(exit tui.Exit) error {
+// afterMissionControl prints what did not end, failures with their cures, and at last every prompt that was not run, so
+// that it stands where the next thing is typed.
+func (a *app) afterMissionControl(ctx context.Context, exit tui.Exit) error {
 	for _, text := range exit.Unfinished {
 		a.say("warning: %s", untrusted.Line(text))
 	}
 	if exit.Report != "" {
 		a.say("a report of the crash was written to %s", untrusted.Line(exit.Report))
 	}
+	err := exit.Err
+	if err == nil && len(exit.Failures) > 0 {
+		err = failedStart(exit.Failures)
+	}
+	code := max(exit.Code, a.report(ctx, err))
 	for _, p := range exit.Prompts {
 		a.say("not run: %s", untrusted.Text(p))
 	}
 	if exit.Session != "" {
 		a.say("go on with: magi-code --resume %s", untrusted.Line(exit.Session))
 	}
-	switch {
-	case exit.Err != nil:
-		return exit.Err
-	case len(exit.Failures) > 0:
-		return failedStart(exit.Failures)
-	case exit.Code != 0:
-		return silent(exit.Code, fmt.Errorf("mission control failed"))
+	if code != exitOK {
+		return silent(code, fmt.Errorf("mission control failed"))
 	}
 	return nil
 }

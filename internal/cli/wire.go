@@ -157,9 +157,9 @@ func (a *app) startServers(ctx context.Context, w *workshop, onStatus func(mcp.S
 func failedStart(failures []*mcp.Error) error {
 	var all []error
 	for _, f := range failures {
-		hint := "magi-code mcp revoke " + f.Server + " disables it"
+		hint := "fix it, or disable it with magi-code mcp revoke " + f.Server
 		if f.Hint != "" {
-			hint = f.Hint + "; or " + hint
+			hint = f.Hint + "; or disable it with magi-code mcp revoke " + f.Server
 		}
 		all = append(all, hinted(phaseCode(f.Phase), f, hint))
 	}
