@@ -106,7 +106,7 @@ func (a *app) printResult(server, name string, r tool.Result, asJSON bool) error
 		fmt.Fprintln(a.out, untrusted.Text(r.Plain()))
 		return nil
 	}
-	a.say("error: server %q: call: tool %q reported an error: %s", server, untrusted.Line(name), untrusted.Text(r.Plain()))
+	a.say("error: server %q: call: tool %q reported an error: %s", server, untrusted.Line(name), or(untrusted.Text(r.Plain()), "it says nothing more"))
 	return failed
 }
 

@@ -73,7 +73,7 @@ func testJSON(st mcp.Status, err error) map[string]any {
 	}
 	omitted := []map[string]string{}
 	for _, o := range st.Omitted {
-		omitted = append(omitted, map[string]string{"name": untrusted.Visible(o.Name), "reason": untrusted.Line(o.Reason)})
+		omitted = append(omitted, map[string]string{"name": untrusted.Line(o.Name), "reason": untrusted.Line(o.Reason)})
 	}
 	out := map[string]any{
 		"ok": err == nil, "name": st.Name, "type": st.Type,
@@ -113,7 +113,7 @@ func (a *app) printStatus(st mcp.Status) {
 	if len(st.Omitted) > 0 {
 		p("left out  %d", len(st.Omitted))
 		for _, o := range st.Omitted {
-			p("  %s: %s", untrusted.Visible(o.Name), untrusted.Line(o.Reason))
+			p("  %s: %s", or(untrusted.Line(o.Name), "(no name)"), untrusted.Line(o.Reason))
 		}
 	}
 	if st.Skipped > 0 {
