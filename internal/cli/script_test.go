@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -19,8 +18,9 @@ import (
 
 // TestMain makes magi-code a command of the scripts: the test binary itself.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(suite{m}, map[string]func(){
 		"magi-code": func() { os.Exit(Main()) },
+		"measured":  measured,
 	})
 }
 
@@ -44,20 +44,6 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 	})
-}
-
-// buildZoo builds the hostile servers once.
-func buildZoo(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "zoo")
-	if runtime.GOOS == "windows" {
-		path += ".exe"
-	}
-	out, err := exec.Command("go", "build", "-o", path, "magi-code/test/zoo").CombinedOutput()
-	if err != nil {
-		t.Fatalf("the zoo does not build: %v\n%s", err, out)
-	}
-	return path
 }
 
 func setup(e *testscript.Env, zoo string) error {

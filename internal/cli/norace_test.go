@@ -1,0 +1,6 @@
+//go:build !race
+
+package cli
+
+// underRace tells that the race detector is on, which multiplies memory and time.
+const underRace = false
