@@ -49,7 +49,7 @@ On a terminal, magi-code without a command opens Mission Control.`,
 	})
 	o.register(root)
 	root.Flags().StringVar(&prompt, "prompt", "", "queue this prompt; it runs when all servers are ready")
-	root.AddCommand(newRun(a), newMCP(a), newServe(a), newDemo(a), newDemoServer(a))
+	root.AddCommand(newRun(a), newMCP(a), newServe(a), newDemo(a), newDemoServer(a), newMan(a))
 	return root
 }
 
