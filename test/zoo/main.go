@@ -59,7 +59,7 @@ func modes() map[string]mode {
 		"good":    {"behaves well", func(*server) {}},
 		"version": {"answers initialize with another protocol version: version=V", func(*server) {}},
 	}
-	for _, part := range []map[string]mode{framingModes(), endModes(), replyModes(), startModes(), catalogueModes()} {
+	for _, part := range []map[string]mode{framingModes(), endModes(), replyModes(), startModes(), catalogueModes(), liveModes()} {
 		for name, m := range part {
 			if _, twice := all[name]; twice {
 				panic("mode " + name + " twice")

@@ -1,0 +1,384 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"go.uber.org/goleak"
+
+	"magi-code/internal/agent"
+	"magi-code/internal/mcp"
+	"magi-code/internal/permission"
+	"magi-code/internal/provider"
+	"magi-code/internal/secret"
+	"magi-code/internal/session"
+	"magi-code/internal/tool"
+)
+
+// TestWork shows the whole program at work: real child servers, the parts wired as the commands wire them, and models
+// that are scripted (issue 5).
+func TestWork(t *testing.T) {
+	zoo := buildZoo(t)
+	for name, part := range map[string]func(*testing.T, string){
+		"live": testLive, "codemode": testCodeMode, "hooks": testHooks, "subagents": testSubagents, "catalog": testCatalog,
+	} {
+		t.Run(name, func(t *testing.T) { part(t, zoo) })
+	}
+}
+
+// site is a home and a project with running servers.
+type site struct {
+	t    testing.TB
+	a    *app
+	f    folders
+	zoo  string // a link of this site's own, by which its processes are known
+	env  map[string]string
+	said *bytes.Buffer
+	w    *workshop
+	m    *mcp.Manager
+}
+
+// plan is what a site is made of.
+type plan struct {
+	servers   map[string][]string // arguments of the zoo by server name
+	serverEnv map[string]string
+	settings  string            // global
+	project   string            // project settings
+	env       map[string]string // of our own process
+	files     map[string]string // in the home
+	provider  string
+}
+
+// openSite makes a site: files, approvals, workshop, servers. Its end checks that no process and no goroutine is left.
+func openSite(t testing.TB, zoo string, p plan) *site {
+	t.Helper()
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, before) })
+	dir := t.TempDir()
+	s := &site{t: t, f: folders{home: filepath.Join(dir, "home"), cwd: filepath.Join(dir, "project")}, env: map[string]string{"PATH": os.Getenv("PATH")}, said: &bytes.Buffer{}}
+	s.zoo = filepath.Join(dir, "own-"+filepath.Base(zoo))
+	for _, d := range []string{s.f.home, filepath.Join(s.f.home, "subagents"), filepath.Join(s.f.cwd, ".magi-code")} {
+		s.must(os.MkdirAll(d, 0o700))
+	}
+	s.must(os.Link(zoo, s.zoo))
+	maps.Copy(s.env, p.env)
+	servers := map[string]any{}
+	for name, args := range p.servers {
+		d := map[string]any{"command": s.zoo, "args": args, "timeout": 20}
+		if p.serverEnv != nil {
+			d["env"] = p.serverEnv
+		}
+		servers[name] = d
+	}
+	doc, err := json.Marshal(map[string]any{"mcpServers": servers})
+	s.must(err)
+	s.write(s.f.projectMCP(), string(doc))
+	for name, text := range p.files {
+		s.write(filepath.Join(s.f.home, name), text)
+	}
+	s.write(s.f.globalSettings(), s.expand(cmp.Or(p.settings, "{}")))
+	if p.project != "" {
+		s.write(s.f.projectSettings(), s.expand(p.project))
+	}
+	var environ []string
+	for k, v := range s.env {
+		environ = append(environ, k+"="+v)
+	}
+	s.a = &app{
+		in: strings.NewReader(""), out: s.said, err: s.said, environ: environ, scrub: secret.NewScrubber(),
+		lookup: func(name string) (string, bool) { v, ok := s.env[name]; return v, ok },
+	}
+	s.approveAll()
+	s.w, err = s.a.workshop(s.f, conversationFlags{provider: cmp.Or(p.provider, "offline")})
+	s.must(err)
+	s.m, err = s.a.startServers(t.Context(), s.w, nil)
+	s.must(err)
+	t.Cleanup(func() {
+		closeManager(context.Background(), s.m)
+		if left := processes(s.zoo); runtime.GOOS == "linux" && len(left) > 0 {
+			t.Errorf("left over: %v", left)
+		}
+	})
+	return s
+}
+
+// expand writes the zoo's path, quoted for JSON, where $ZOO stands.
+func (s *site) expand(text string) string {
+	quoted, err := json.Marshal(s.zoo)
+	s.must(err)
+	return strings.ReplaceAll(text, "$ZOO", strings.Trim(string(quoted), `"`))
+}
+
+func (s *site) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *site) write(path, text string) {
+	s.t.Helper()
+	s.must(os.WriteFile(path, []byte(text), 0o600))
+}
+
+// approveAll approves every server as it stands.
+func (s *site) approveAll() {
+	s.t.Helper()
+	all, err := loadServers(s.f)
+	s.must(err)
+	for _, e := range all.entries {
+		v, err := all.store.Review(s.t.Context(), e.Server)
+		s.must(err)
+		s.must(all.store.Approve(s.t.Context(), v, s.a.lookup))
+	}
+}
+
+// ask calls a tool of a server beside any conversation, as people do.
+func (s *site) ask(server, name, arguments string) string {
+	s.t.Helper()
+	r, err := s.m.Call(s.t.Context(), server, name, jsontext.Value(arguments))
+	s.must(err)
+	return r.Plain()
+}
+
+// status is that of one server.
+func (s *site) status(server string) mcp.Status {
+	s.t.Helper()
+	for _, st := range s.m.Status() {
+		if st.Name == server {
+			return st
+		}
+	}
+	s.t.Fatalf("no server %q", server)
+	return mcp.Status{}
+}
+
+// talk is one conversation with what came out of it.
+type talk struct {
+	s     *site
+	c     *agent.Conversation
+	model *scripted
+	sess  *session.Session
+
+	mu     sync.Mutex
+	events []agent.Event
+	also   func(agent.Event)
+}
+
+// talk opens a conversation on the site's servers. p nil takes the workshop's own provider.
+func (s *site) talk(p *scripted, ask permission.Asker) *talk {
+	s.t.Helper()
+	k := &talk{s: s, model: p}
+	if p != nil {
+		s.w.provider = p
+	}
+	var err error
+	k.sess, err = s.w.sessions.Create(s.f.cwd)
+	s.must(err)
+	k.c = s.w.conversation(these(s.m), k.sess, ask, k.hear)
+	s.t.Cleanup(func() {
+		if err := k.c.Close(context.Background()); err != nil {
+			s.t.Error(err)
+		}
+	})
+	return k
+}
+
+func (k *talk) hear(e agent.Event) {
+	k.mu.Lock()
+	k.events = append(k.events, e)
+	also := k.also
+	k.mu.Unlock()
+	if also != nil {
+		also(e)
+	}
+}
+
+// of are the events of some kinds so far.
+func (k *talk) of(kinds ...agent.EventKind) (out []agent.Event) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, e := range k.events {
+		if slices.Contains(kinds, e.Kind) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// forget drops the events so far.
+func (k *talk) forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.events = nil
+}
+
+// notices are the texts of the notices since forget.
+func (k *talk) notices() (out []string) {
+	for _, e := range k.of(agent.EventNotice) {
+		out = append(out, e.Text)
+	}
+	return out
+}
+
+// turn runs one turn that must end well.
+func (k *talk) turn(prompt string) agent.Turn {
+	k.s.t.Helper()
+	turn, err := k.c.Send(k.s.t.Context(), []provider.Block{{Kind: provider.Text, Text: prompt}})
+	if err != nil || turn.Stop != agent.StopDone {
+		k.s.t.Fatalf("the turn ended with %s: %v", turn.Stop, err)
+	}
+	return turn
+}
+
+// entries reads the session as it stands on disk now.
+func (k *talk) entries() (out []session.Entry) {
+	k.s.t.Helper()
+	for line := range strings.Lines(k.file()) {
+		var e session.Entry
+		k.s.must(json.Unmarshal([]byte(line), &e))
+		out = append(out, e)
+	}
+	return out
+}
+
+// file is the text of the session on disk.
+func (k *talk) file() string {
+	k.s.t.Helper()
+	b, err := os.ReadFile(filepath.Join(k.s.f.sessionsDir(), k.sess.ID()+".jsonl"))
+	k.s.must(err)
+	return string(b)
+}
+
+// scripted is a provider whose answers are made by a func of the request; children are told from the main run by isChild.
+type scripted struct {
+	answer func(ctx context.Context, q provider.Request) []provider.Event
+
+	mu       sync.Mutex
+	requests []provider.Request
+}
+
+func (m *scripted) Name() string { return "scripted" }
+
+func (m *scripted) Stream(ctx context.Context, q provider.Request) iter.Seq2[provider.Event, error] {
+	m.mu.Lock()
+	m.requests = append(m.requests, q)
+	m.mu.Unlock()
+	return func(yield func(provider.Event, error) bool) {
+		events := m.answer(ctx, q)
+		if events == nil {
+			yield(provider.Event{}, fmt.Errorf("the model has no answer"))
+			return
+		}
+		for _, e := range events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// seen are the requests so far; last the newest of the main run.
+func (m *scripted) seen() []provider.Request {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.requests)
+}
+
+func isChild(q provider.Request) bool { return strings.Contains(q.System, "You work as a subagent") }
+
+// steps answers the main run's requests with one step after the other.
+func steps(all ...[]provider.Event) *scripted {
+	n := 0
+	return &scripted{answer: func(context.Context, provider.Request) []provider.Event {
+		if n >= len(all) {
+			return nil
+		}
+		n++
+		return all[n-1]
+	}}
+}
+
+// says is an answer of one text.
+func says(text string) []provider.Event {
+	return []provider.Event{
+		{Kind: provider.TextDelta, Text: text},
+		{Kind: provider.BlockDone, Block: provider.Block{Kind: provider.Text, Text: text}},
+		{Kind: provider.Done, Stop: provider.EndTurn},
+	}
+}
+
+// calls is an answer of tool calls: pairs of name and input.
+func calls(pairs ...string) (events []provider.Event) {
+	for i := 0; i < len(pairs); i += 2 {
+		events = append(events, provider.Event{Kind: provider.BlockDone, Block: provider.Block{
+			Kind: provider.ToolCall, CallID: fmt.Sprintf("c%d", i/2+1), Name: pairs[i], Input: jsontext.Value(pairs[i+1]),
+		}})
+	}
+	return append(events, provider.Event{Kind: provider.Done, Stop: provider.ToolUse})
+}
+
+// with is the input of an MCP call.
+func with(arguments string) string {
+	return `{"intent":"show that it works","arguments":` + arguments + `}`
+}
+
+// scriptInput is the input of a code_mode call.
+func scriptInput(code string) string {
+	b, _ := json.Marshal(map[string]string{"intent": "do it all at once", "code": code}) // strings always encode
+	return string(b)
+}
+
+// answers are the texts of the tool results in the last message of a request, in order.
+func answers(q provider.Request) (out []string) {
+	for _, b := range q.Messages[len(q.Messages)-1].Blocks {
+		if b.Kind == provider.ToolResult {
+			text := ""
+			for _, c := range b.Content {
+				text += c.Text
+			}
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// offered are those of the advertised tools.
+func offered(q provider.Request) (out []string) {
+	for _, t := range q.Tools {
+		out = append(out, t.Name)
+	}
+	return out
+}
+
+// advertised finds a tool of a request.
+func advertised(q provider.Request, name string) (tool.Tool, bool) {
+	i := slices.IndexFunc(q.Tools, func(t tool.Tool) bool { return t.Name == name })
+	if i < 0 {
+		return tool.Tool{}, false
+	}
+	return q.Tools[i], true
+}
+
+// wantParts reports what is not in text.
+func wantParts(t testing.TB, text string, parts ...string) {
+	t.Helper()
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			t.Errorf("no %q in %q", p, text)
+		}
+	}
+}
