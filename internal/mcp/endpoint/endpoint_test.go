@@ -116,6 +116,29 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
+// TestSameOrigin: only this machine has several names.
+func TestSameOrigin(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"https://a.example/x", "https://A.example:443/y", true},
+		{"http://localhost:3000/", "http://127.0.0.1:3000/mcp", true},
+		{"http://[::1]/", "http://localhost:80/", true},
+		{"http://localhost:3000/", "http://127.0.0.1:3001/", false},
+		{"http://localhost:443/", "https://127.0.0.1/", false},
+		{"https://a.example/", "https://b.example/", false},
+		{"https://a.example/", "http://a.example/", false},
+		{"https://localhost.evil/", "https://localhost/", false},
+	} {
+		a, _ := url.Parse(c.a)
+		b, _ := url.Parse(c.b)
+		if SameOrigin(a, b) != c.same || SameOrigin(b, a) != c.same {
+			t.Errorf("%s and %s", a, b)
+		}
+	}
+}
+
 // TestOnlyLoopback: localhost that resolves elsewhere is refused before a byte is sent. S14.
 func TestOnlyLoopback(t *testing.T) {
 	for addr, ok := range map[string]bool{"127.0.0.1:80": true, "[::1]:80": true, "127.8.8.8:1": true, "93.184.216.34:80": false, "[2001:db8::1]:80": false, "0.0.0.0:80": false, "10.0.0.1:80": false, "nonsense": false} {

@@ -78,3 +78,22 @@ func Origin(u *url.URL) string {
 	}
 	return scheme + "://" + host
 }
+
+// SameOrigin reports whether two URLs belong together: equal origins, or the same scheme and port of this machine under
+// another of its names. Servers that run locally often call themselves localhost where the definition says 127.0.0.1.
+func SameOrigin(a, b *url.URL) bool {
+	if Origin(a) == Origin(b) {
+		return true
+	}
+	return IsLoopback(a) && IsLoopback(b) && a.Scheme == b.Scheme && port(a) == port(b)
+}
+
+func port(u *url.URL) string {
+	switch {
+	case u.Port() != "":
+		return u.Port()
+	case u.Scheme == "http":
+		return "80"
+	}
+	return "443"
+}

@@ -139,13 +139,16 @@ func (f *fetcher) protectedResource(ctx context.Context, named string, tried *mi
 		switch {
 		case err != nil:
 			tried.add(&Error{Text: "resource_metadata of the challenge: " + err.Error()})
-		case endpoint.Origin(u) != endpoint.Origin(f.server):
+		case !endpoint.SameOrigin(u, f.server):
 			tried.add(&Error{Text: "resource_metadata of the challenge: it points to another origin"})
 		default:
 			places = append(places, u)
 		}
 	}
 	if p := strings.TrimSuffix(f.server.EscapedPath(), "/"); p != "" {
+		if f.server.EscapedPath() != p { // the letter of RFC 9728 keeps this slash, many servers do not
+			places = append(places, f.at(f.server, wellKnownResource+f.server.EscapedPath()))
+		}
 		places = append(places, f.at(f.server, wellKnownResource+p))
 	}
 	places = append(places, f.at(f.server, wellKnownResource))
@@ -177,7 +180,7 @@ func (f *fetcher) checkResource(resource string) error {
 		return errors.New("names no resource that can be used")
 	}
 	own, theirs := strings.TrimSuffix(f.server.EscapedPath(), "/"), strings.TrimSuffix(u.EscapedPath(), "/")
-	if endpoint.Origin(u) != endpoint.Origin(f.server) || u.RawQuery != "" || own != theirs && !strings.HasPrefix(own, theirs+"/") {
+	if !endpoint.SameOrigin(u, f.server) || u.RawQuery != "" || own != theirs && !strings.HasPrefix(own, theirs+"/") {
 		return fmt.Errorf("is about another resource, %s, and not about this server", endpoint.Show(u))
 	}
 	return nil
@@ -282,7 +285,7 @@ func (f *fetcher) legacy(ctx context.Context, p *plan, tried *misses) error {
 			return context.Cause(ctx)
 		}
 		if err == nil {
-			if issuer, bad := url.Parse(d.text("issuer")); bad != nil || endpoint.Origin(issuer) != endpoint.Origin(f.server) {
+			if issuer, bad := url.Parse(d.text("issuer")); bad != nil || !endpoint.SameOrigin(issuer, f.server) {
 				err = &Error{Text: endpoint.Show(u) + ": it is the document of another issuer"}
 			}
 		}

@@ -60,6 +60,20 @@ func TestLogin(t *testing.T) {
 	}
 }
 
+// TestOtherNames: a server on this machine may call itself by another name, and the path may end in a slash. B31.
+func TestOtherNames(t *testing.T) {
+	w := newWorld(t, "prm-header")
+	w.o.Server.URL = secret.New(strings.Replace(w.mcp.URL(), "127.0.0.1", "localhost", 1))
+	if err := Login(t.Context(), w.o); err != nil {
+		t.Error(text(err))
+	}
+	w = newWorld(t, "")
+	w.o.Server.URL = secret.New(w.mcp.URL() + "/")
+	if err := Login(t.Context(), w.o); err != nil {
+		t.Error(text(err))
+	}
+}
+
 // checkRequests: configured headers and the query stay at the MCP endpoint, resource and PKCE are everywhere. S16, S22, S24, R-O3.
 func (w *world) checkRequests(t *testing.T) {
 	t.Helper()
@@ -453,5 +467,32 @@ func TestAuthorizeURL(t *testing.T) {
 		if _, err := f.parse(bad); err == nil {
 			t.Errorf("%q parsed", bad)
 		}
+	}
+}
+
+// TestServerChanged: another authorization server gets a registration of its own and nothing of the old one. S25, B33.
+func TestServerChanged(t *testing.T) {
+	w := newWorld(t, "scope-header", func(a *httpzoo.AS) { a.Scopes = []string{"a"} })
+	if err := Login(t.Context(), w.o); err != nil {
+		t.Fatal(err)
+	}
+	NewSource(w.o.Options).NeedScopes(t.Context(), []string{"wanted"})
+	old, _ := load(w.o.Options)
+	next := httpzoo.StartAS("")
+	defer next.Close()
+	w.mcp.Auth = next
+	if err := Login(t.Context(), w.o); err != nil {
+		t.Fatal(text(err))
+	}
+	if next.Count("/register") != 1 {
+		t.Error("not registered anew")
+	}
+	for _, r := range next.Requests() {
+		if s := r.Query + r.Body + r.Header.Get("Authorization"); strings.Contains(s, old.refresh.Reveal()) || strings.Contains(s, "wanted") {
+			t.Errorf("%s got something of the old server: %s", r.Path, s)
+		}
+	}
+	if now, err := load(w.o.Options); err != nil || now.issuer != next.Issuer() || now.tokenURL == old.tokenURL || len(now.wanted) != 0 {
+		t.Errorf("%v", err)
 	}
 }

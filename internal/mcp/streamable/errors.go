@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"magi-code/internal/mcp/endpoint"
+	"magi-code/internal/mcp/jsonrpc"
 	"magi-code/internal/untrusted"
 )
 
@@ -93,10 +94,19 @@ func (t *Transport) statusError(resp *http.Response, body []byte) error {
 	e.Text = "the server answered " + code
 	if endpoint.Media(resp.Header) == "text/html" {
 		e.Text += " with a web page"
-	} else if said := t.excerpt(body); said != "" {
+	} else if said := t.said(body); said != "" {
 		e.Text += ": " + said
 	}
 	return e
+}
+
+// said is what an error body says: the message of a JSON-RPC error (one that is not ours: else it were the call's), or its
+// beginning.
+func (t *Transport) said(body []byte) string {
+	if m, err := jsonrpc.Decode(body); err == nil && m.Response != nil && m.Response.Error != nil && m.Response.Error.Message != "" {
+		return t.excerpt([]byte(m.Response.Error.Message))
+	}
+	return t.excerpt(body)
 }
 
 // excerpt is the beginning of a body, safe to show: one line, at most errorBodyShown bytes, without what we sent.

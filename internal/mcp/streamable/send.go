@@ -53,7 +53,7 @@ func (t *Transport) send(ctx context.Context, verb, method string, body []byte, 
 	if err != nil {
 		return nil, secret.String{}, err
 	}
-	if lastEvent != "" {
+	if sendable(lastEvent) {
 		req.Header.Set("Last-Event-Id", lastEvent)
 	}
 	var auth secret.String
@@ -71,6 +71,16 @@ func (t *Transport) send(ctx context.Context, verb, method string, body []byte, 
 		resp.Request = req // for its headers; a foreign round tripper may leave it out
 	}
 	return resp, auth, err
+}
+
+// sendable reports whether an event id can go back in a header.
+func sendable(id string) bool {
+	for i := range len(id) {
+		if id[i] < ' ' && id[i] != '\t' || id[i] == 0x7f {
+			return false
+		}
+	}
+	return id != ""
 }
 
 // request makes a request with the headers that every one carries.

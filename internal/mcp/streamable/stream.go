@@ -212,7 +212,7 @@ func (t *Transport) consume(x *exchange, body io.Reader, p *progress, w *waiter)
 
 // resume opens the stream again from where it broke.
 func (t *Transport) resume(x *exchange, p *progress) (*http.Response, error) {
-	if p.lastID == "" {
+	if !sendable(p.lastID) {
 		return nil, &Error{Text: "the stream ended before the response"}
 	}
 	if p.messages > 0 {

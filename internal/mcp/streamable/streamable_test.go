@@ -106,6 +106,7 @@ func TestRefused(t *testing.T) {
 		{"big-session", []string{"session id"}, true},
 		{"bad-session", []string{"session id"}, true},
 		{"session-400", []string{"400", "unknown session"}, true},
+		{"session-400-named", []string{"400 Bad Request: Session not found"}, true},
 		{"empty-202", []string{"no answer"}, false},
 		{"wrong-id", []string{"no response"}, false},
 		{"batch", []string{"no response"}, false},
@@ -332,5 +333,14 @@ func TestOpenRefuses(t *testing.T) {
 	_, err := Open(t.Context(), Options{URL: secret.New("https://example.com"), Headers: []Header{{"X-A", secret.New("canary\r\nX-B: 1")}}})
 	if err == nil || strings.Contains(err.Error(), "canary") || !strings.Contains(err.Error(), "X-A") {
 		t.Errorf("header: %v", err)
+	}
+}
+
+// TestOddEventID: an id that cannot stand in a header is never sent, and resumes nothing.
+func TestOddEventID(t *testing.T) {
+	for id, ok := range map[string]bool{"": false, "a": true, "a b": true, "caf\xe9": true, "\x01": false, "a\x7f": false} {
+		if sendable(id) != ok {
+			t.Errorf("%q", id)
+		}
 	}
 }
