@@ -145,6 +145,15 @@ func validHeader(name, value string) bool {
 	return name != "" && !strings.ContainsAny(name, " \t\r\n:\x00") && !strings.ContainsAny(value, "\r\n\x00")
 }
 
+// Format writes the shown URL for every verb: what is inside holds header values.
+func (t *Transport) Format(f fmt.State, _ rune) {
+	if t == nil {
+		_, _ = f.Write([]byte("<nil>"))
+		return
+	}
+	_, _ = f.Write([]byte("streamable " + t.o.ShowURL))
+}
+
 // Negotiated tells the version agreed in initialize; every later request carries it.
 func (t *Transport) Negotiated(version string) {
 	t.mu.Lock()

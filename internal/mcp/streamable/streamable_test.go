@@ -344,3 +344,20 @@ func TestOddEventID(t *testing.T) {
 		}
 	}
 }
+
+// TestFormatting: R-D5.
+func TestFormatting(t *testing.T) {
+	m := httpzoo.Start("")
+	tr := open(t, m, func(o *Options) {
+		o.URL = secret.New(m.URL() + "?key=canary-query")
+		o.Headers = []Header{{"Authorization", secret.New("Bearer canary-header")}}
+	})
+	handshake(t, tr)
+	for _, v := range []any{tr, struct{ T *Transport }{tr}, tr.o, tr.o.Headers} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
+			if out := fmt.Sprintf(verb, v); strings.Contains(out, "canary") || strings.Contains(out, "zoo-session") {
+				t.Errorf("%s of %T tells: %s", verb, v, out)
+			}
+		}
+	}
+}
