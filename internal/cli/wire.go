@@ -41,7 +41,18 @@ func (o *conversationFlags) register(c *cobra.Command) {
 	f.BoolVar(&o.cont, "continue", false, "go on with the newest session of this folder")
 	f.StringVar(&o.resume, "resume", "", "go on with the session of this id")
 	f.BoolVar(&o.noSession, "no-session", false, "keep no history on disk")
-	c.MarkFlagsMutuallyExclusive("continue", "resume", "no-session")
+	c.PreRunE = oneOf("continue", "resume", "no-session")
+}
+
+// oneOf is cobra's check of flags that exclude each other, with our exit code.
+func oneOf(flags ...string) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, _ []string) error {
+		given := slices.DeleteFunc(slices.Clone(flags), func(f string) bool { return !c.Flags().Changed(f) })
+		if len(given) > 1 {
+			return hinted(exitUsage, usage("--%s cannot be used together", strings.Join(given, " and --")), "leave one of them out")
+		}
+		return nil
+	}
 }
 
 // workshop is everything a conversation is made of but the servers: settings, provider, gate, hooks, session store.
