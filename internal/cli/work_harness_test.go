@@ -60,13 +60,15 @@ type plan struct {
 	env       map[string]string // of our own process
 	files     map[string]string // in the home
 	provider  string
+	watched   bool // watchLeaks was called
 }
 
 // openSite makes a site: files, approvals, workshop, servers. Its end checks that no process and no goroutine is left.
 func openSite(t testing.TB, zoo string, p plan) *site {
 	t.Helper()
-	before := goleak.IgnoreCurrent()
-	t.Cleanup(func() { goleak.VerifyNone(t, before) })
+	if !p.watched {
+		watchLeaks(t)
+	}
 	dir := t.TempDir()
 	s := &site{t: t, f: folders{home: filepath.Join(dir, "home"), cwd: filepath.Join(dir, "project")}, env: map[string]string{"PATH": os.Getenv("PATH")}, said: &bytes.Buffer{}}
 	s.zoo = filepath.Join(dir, "own-"+filepath.Base(zoo))
@@ -113,6 +115,12 @@ func openSite(t testing.TB, zoo string, p plan) *site {
 		}
 	})
 	return s
+}
+
+// watchLeaks checks at the test's end that no goroutine is left of those that start from now on.
+func watchLeaks(t testing.TB) {
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 }
 
 // expand writes the zoo's path, quoted for JSON, where $ZOO stands.
