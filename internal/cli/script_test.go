@@ -39,6 +39,10 @@ func TestScripts(t *testing.T) {
 			"ended":   cmdEnded,
 			"replace": cmdReplace,
 			"mode":    cmdMode,
+			"exits":   cmdExits,
+			"events":  cmdEvents,
+			"clean":   cmdClean,
+			"fill":    cmdFill,
 		},
 		Condition: func(cond string) (bool, error) {
 			return false, fmt.Errorf("unknown condition %q", cond)
