@@ -36,6 +36,8 @@ func BenchmarkCall(b *testing.B) {
 		body := []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{}}}`)
 		for b.Loop() {
 			req, _ := http.NewRequestWithContext(b.Context(), "POST", srv.URL, bytes.NewReader(body))
+			req.Header.Set("Content-Type", "application/json")
+			req.Header.Set("Accept", "application/json, text/event-stream")
 			resp, err := rt.RoundTrip(req)
 			if err != nil {
 				b.Fatal(err)

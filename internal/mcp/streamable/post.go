@@ -127,9 +127,7 @@ func (t *Transport) call(ctx context.Context, r jsonrpc.Request, body []byte) (a
 	defer forget()
 	answer, wait, err = t.exchange(ctx, w, r, body)
 	if err != nil && w.given.Load() { // the answer came on the GET stream, which cut this exchange short
-		if out := <-w.got; out.err == nil {
-			return out.response, -1, nil
-		}
+		return <-w.got, -1, nil
 	}
 	return answer, wait, err
 }

@@ -81,6 +81,9 @@ func (s *reader) next() (event, error) {
 	}
 }
 
+// ended reports whether nothing more will come, as far as that is known without waiting.
+func (s *reader) ended() bool { return s.r == s.w && s.err != nil }
+
 // atEnd gives out what an unfinished event holds, once.
 func (s *reader) atEnd(line []byte, err error) (event, error) {
 	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {

@@ -27,44 +27,59 @@ const (
 	longLife       = 30 * time.Second      // a GET stream that lived so long was no failure
 )
 
-// source bounds what a stream may still bring once its purpose is fulfilled.
+// source bounds what a stream may still bring once its purpose is fulfilled. It is for one goroutine at a time.
 type source struct {
-	r    io.Reader
-	left atomic.Int64
-}
-
-func newSource(r io.Reader) *source {
-	s := &source{r: r}
-	s.left.Store(math.MaxInt64)
-	return s
+	body io.ReadCloser
+	left int64
 }
 
 func (s *source) Read(p []byte) (int, error) {
-	left := s.left.Load()
-	if left <= 0 {
+	if s.left <= 0 {
 		return 0, io.EOF
 	}
-	n, err := s.r.Read(p[:min(int64(len(p)), left)])
-	s.left.Add(-int64(n))
+	n, err := s.body.Read(p[:min(int64(len(p)), s.left)])
+	s.left -= int64(n)
 	return n, err
 }
 
-type outcome struct {
-	response jsonrpc.Response
-	err      error
+// events is one life of a stream.
+type events struct {
+	*reader
+	src *source
 }
 
-// waiter is a call under way. An outcome that comes by a stream is given once.
+// read begins to read a stream where the progress of earlier ones left off.
+func (t *Transport) read(body io.ReadCloser, p *progress) *events {
+	e := &events{src: &source{body, math.MaxInt64}}
+	buf, _ := t.buffers.Get().(*[]byte)
+	if buf == nil {
+		b := make([]byte, readBuffer)
+		buf = &b
+	}
+	e.reader = &reader{src: e.src, limit: maxEvent, buf: *buf, retry: -1, lastID: p.lastID, pendingID: p.lastID}
+	p.messages = 0
+	return e
+}
+
+// release closes a stream.
+func (t *Transport) release(e *events) {
+	_ = e.src.body.Close()
+	b := e.buf
+	e.buf = nil
+	t.buffers.Put(&b)
+}
+
+// waiter is a call under way. A response that comes by a stream is given once.
 type waiter struct {
 	id    jsonrpc.ID
-	got   chan outcome
+	got   chan jsonrpc.Response // holds one
 	given atomic.Bool
 	x     *exchange
 }
 
 // expect notes a call before it is sent: its answer may be faster than the headers of its own exchange.
 func (t *Transport) expect(x *exchange, id jsonrpc.ID) (w *waiter, forget func()) {
-	w = &waiter{id: id, got: make(chan outcome, 1), x: x}
+	w = &waiter{id: id, got: make(chan jsonrpc.Response, 1), x: x}
 	t.mu.Lock()
 	t.waiting[w] = true
 	t.mu.Unlock()
@@ -75,12 +90,12 @@ func (t *Transport) expect(x *exchange, id jsonrpc.ID) (w *waiter, forget func()
 	}
 }
 
-// give reports whether this was the outcome that counts.
-func (w *waiter) give(o outcome) bool {
+// give reports whether this was the response that counts.
+func (w *waiter) give(r jsonrpc.Response) bool {
 	if !w.given.CompareAndSwap(false, true) {
 		return false
 	}
-	w.got <- o
+	w.got <- r
 	return true
 }
 
@@ -95,55 +110,63 @@ func (t *Transport) elsewhere(r jsonrpc.Response) {
 		}
 	}
 	t.mu.Unlock()
-	if found != nil && found.give(outcome{response: r}) {
+	if found != nil && found.give(r) {
 		found.x.cancel(nil) // its own stream has nothing more to bring
 	}
 }
 
-// await reads the stream that answers a POST until the response. The stream is read to its end by a goroutine of the
-// transport: so the caller need not wait for the end, and the connection can still be used again.
+// await reads the stream that answers a POST until the response. It resumes the stream when it ends too early and carried
+// event ids.
 func (t *Transport) await(ctx context.Context, w *waiter, resp *http.Response) (jsonrpc.Response, error) {
-	x, over := w.x, make(chan struct{})
+	p := &progress{}
+	for {
+		e := t.read(resp.Body, p)
+		err := t.consume(e, p, w)
+		if w.given.Load() {
+			t.finish(w.x, e, p)
+			return <-w.got, nil
+		}
+		t.release(e)
+		if err == nil {
+			resp, err = t.resume(w.x, p)
+		}
+		if err != nil {
+			defer w.x.end()
+			return jsonrpc.Response{}, t.failed(ctx, w.x, err)
+		}
+	}
+}
+
+// finish takes what a server still says after the response, for a bounded time and for the sake of the connection, which
+// can be used again once the stream has ended. Mostly it has; else a goroutine of the transport reads on.
+func (t *Transport) finish(x *exchange, e *events, p *progress) {
+	if e.ended() {
+		t.release(e)
+		x.end()
+		return
+	}
+	x.detach()
+	e.src.left = tailBytes
+	tail := time.AfterFunc(tailWait, func() { x.cancel(nil) })
+	over := make(chan struct{})
 	started := t.spawn(func() {
 		defer close(over)
 		defer x.end()
-		t.readAnswer(x, resp, w)
+		defer tail.Stop()
+		defer t.release(e)
+		_ = t.consume(e, p, nil)
 	})
 	if !started {
-		defer x.end()
-		_ = resp.Body.Close()
-		return jsonrpc.Response{}, t.failed(ctx, x, t.Err())
-	}
-	out := <-w.got // readAnswer always gives one; it ends with ctx and with the connection
-	if out.err != nil {
-		w.got <- out
-		return jsonrpc.Response{}, t.failed(ctx, x, out.err)
+		tail.Stop()
+		t.release(e)
+		x.end()
+		return
 	}
 	timer := time.NewTimer(linger)
 	defer timer.Stop()
 	select {
 	case <-over:
 	case <-timer.C:
-	}
-	return out.response, nil
-}
-
-// readAnswer gives one outcome. It resumes the stream when it ends too early and carried event ids.
-func (t *Transport) readAnswer(x *exchange, resp *http.Response, w *waiter) {
-	p := &progress{}
-	for {
-		err := t.consume(x, resp.Body, p, w)
-		_ = resp.Body.Close()
-		if w.given.Load() {
-			return
-		}
-		if err == nil {
-			resp, err = t.resume(x, p)
-		}
-		if err != nil {
-			w.give(outcome{err: err})
-			return
-		}
 	}
 }
 
@@ -162,18 +185,13 @@ func (p *progress) wait() time.Duration {
 	return p.retry
 }
 
-// consume reads events until the stream ends (nil), or something fails for good. After the response it goes on for a
-// bounded time, for what the server still has to say and for the sake of the connection. w is nil on a stream that answers
-// no call.
-func (t *Transport) consume(x *exchange, body io.Reader, p *progress, w *waiter) error {
+// consume reads events until the stream ends, until the response of w has come (nil), or until something fails for good. w
+// is nil on a stream that answers no call.
+func (t *Transport) consume(s *events, p *progress, w *waiter) error {
 	var id jsonrpc.ID
 	if w != nil {
 		id = w.id
 	}
-	src := newSource(body)
-	s := newReader(src)
-	s.lastID, s.pendingID = p.lastID, p.lastID
-	p.messages = 0
 	for {
 		e, err := s.next()
 		p.lastID = s.lastID
@@ -190,9 +208,10 @@ func (t *Transport) consume(x *exchange, body io.Reader, p *progress, w *waiter)
 			continue
 		}
 		messages, bad := t.decode(e.data, id)
-		if bad != nil && !e.tail && !w.given.Load() {
+		if bad != nil && !e.tail {
 			return bad
 		}
+		answered := false
 		for _, m := range messages {
 			p.messages++
 			switch {
@@ -200,12 +219,13 @@ func (t *Transport) consume(x *exchange, body io.Reader, p *progress, w *waiter)
 				t.handle(*m.Request)
 			case m.Response != nil && w == nil:
 				t.elsewhere(*m.Response)
-			case m.Response != nil && answers(*m.Response, id) && w.give(outcome{response: *m.Response}):
-				src.left.Store(tailBytes)
-				x.detach()
-				timer := time.AfterFunc(tailWait, func() { x.cancel(nil) })
-				defer timer.Stop()
+			case m.Response != nil && answers(*m.Response, id):
+				w.give(*m.Response)
+				answered = true
 			}
+		}
+		if answered {
+			return nil
 		}
 	}
 }
@@ -256,9 +276,11 @@ func (t *Transport) drain(x *exchange, resp *http.Response) {
 		defer timer.Stop()
 		defer resp.Body.Close()
 		if endpoint.Media(resp.Header) == "text/event-stream" {
-			src := newSource(resp.Body)
-			src.left.Store(tailBytes)
-			_ = t.consume(x, src, &progress{}, nil)
+			p := &progress{}
+			e := t.read(resp.Body, p)
+			e.src.left = tailBytes
+			_ = t.consume(e, p, nil)
+			t.release(e)
 			return
 		}
 		_, _ = io.CopyN(io.Discard, resp.Body, errorBodyRead)
@@ -299,7 +321,7 @@ func (t *Transport) listen() {
 			}
 		case resp.StatusCode == http.StatusOK && endpoint.Media(resp.Header) == "text/event-stream":
 			had = true
-			if t.hear(x, resp, p) {
+			if t.hear(resp, p) {
 				backoff = 0
 			}
 		default:
@@ -321,11 +343,12 @@ func (t *Transport) listen() {
 }
 
 // hear reads one life of the GET stream and reports whether it was worth having.
-func (t *Transport) hear(x *exchange, resp *http.Response, p *progress) bool {
+func (t *Transport) hear(resp *http.Response, p *progress) bool {
 	born := time.Now()
 	t.stream.Store(true)
 	defer t.stream.Store(false)
-	defer resp.Body.Close()
-	err := t.consume(x, resp.Body, p, nil)
+	e := t.read(resp.Body, p)
+	defer t.release(e)
+	err := t.consume(e, p, nil)
 	return err == nil && (p.messages > 0 || time.Since(born) >= longLife)
 }
