@@ -116,7 +116,7 @@ func (f *fetcher) mcp(ctx context.Context, o Options, method string, body []byte
 	if session != "" {
 		r.Header.Set("Mcp-Session-Id", session)
 	}
-	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	ctx, cancel := context.WithTimeout(ctx, f.limit)
 	defer cancel()
 	resp, err := f.rt.RoundTrip(r.WithContext(ctx))
 	if err != nil {

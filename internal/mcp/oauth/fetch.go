@@ -33,6 +33,7 @@ type fetcher struct {
 	server *url.URL // the MCP endpoint: it decides which addresses may be contacted
 	pinned string   // origin of the configured authorization server: the user's word lets it be anywhere
 	left   int
+	limit  time.Duration // of one fetch
 }
 
 func newFetcher(o Options) (*fetcher, error) {
@@ -40,7 +41,7 @@ func newFetcher(o Options) (*fetcher, error) {
 	if err != nil {
 		return nil, &Error{Text: err.Error()}
 	}
-	f := &fetcher{rt: o.HTTP, server: u, left: maxFetches}
+	f := &fetcher{rt: o.HTTP, server: u, left: maxFetches, limit: fetchTimeout}
 	if o.Server.AuthorizationServer != "" {
 		as, err := endpoint.Parse(o.Server.AuthorizationServer)
 		if err != nil {
@@ -103,7 +104,7 @@ func (f *fetcher) do(ctx context.Context, req *http.Request) (answer, error) {
 	if f.left--; f.left < 0 {
 		return answer{}, &Error{Text: "the login needs more requests than any server should"}
 	}
-	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	ctx, cancel := context.WithTimeout(ctx, f.limit)
 	defer cancel()
 	if req.Header.Get("User-Agent") == "" {
 		req.Header.Set("User-Agent", "magi-code")

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/oauth2"
 
@@ -31,6 +32,7 @@ type LoginOptions struct {
 	// Paste reads a line in which a person gives back the final URL, when the browser is on another machine. It returns
 	// when ctx ends, and is called again after a line that was no answer. nil: nothing can be pasted.
 	Paste func(ctx context.Context) (string, error)
+	wait  time.Duration // for the browser; 0 is callbackWait
 	// Warn shows one sentence about something that went wrong without ending the login. May be nil.
 	Warn func(text string)
 }
@@ -148,7 +150,11 @@ func authorizeURL(p plan, c client, cb *callback, verifier secret.String, scopes
 
 // ask sends the person to the browser and waits for the answer, from the listener or from the clipboard.
 func (o LoginOptions) ask(ctx context.Context, cb *callback, url string) (redirected, error) {
-	waiting, cancel := context.WithTimeoutCause(ctx, callbackWait, errTimeout)
+	wait := o.wait
+	if wait == 0 {
+		wait = callbackWait
+	}
+	waiting, cancel := context.WithTimeoutCause(ctx, wait, errTimeout)
 	var pasting sync.WaitGroup
 	defer pasting.Wait()
 	defer cancel()

@@ -5,13 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"magi-code/internal/mcp/endpoint"
 	"magi-code/internal/secret"
@@ -494,5 +498,68 @@ func TestServerChanged(t *testing.T) {
 	}
 	if now, err := load(w.o.Options); err != nil || now.issuer != next.Issuer() || now.tokenURL == old.tokenURL || len(now.wanted) != 0 {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestBounds: documents are bounded in size, time and number, and every miss is soft. S17, B31.
+func TestBounds(t *testing.T) {
+	var hits atomic.Int64
+	over := make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		hits.Add(1)
+		switch {
+		case r.Method == http.MethodPost:
+			w.WriteHeader(http.StatusUnauthorized)
+		case strings.HasPrefix(r.URL.Path, wellKnownResource):
+			var many []string
+			for i := range 1000 {
+				many = append(many, fmt.Sprintf("http://%s/as%d", r.Host, i))
+			}
+			_ = json.MarshalWrite(w, map[string]any{"resource": "http://" + r.Host + "/mcp", "authorization_servers": many})
+		case strings.HasSuffix(r.URL.Path, "as0"):
+			fmt.Fprintf(w, `{"issuer":"http://%s/as0","x":%q}`, r.Host, strings.Repeat("x", maxDocument))
+		case strings.HasSuffix(r.URL.Path, "as1"):
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-over:
+			case <-r.Context().Done():
+			}
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer srv.Close()
+	defer close(over)
+	o := Options{Home: t.TempDir(), Server: Server{Name: "zoo", URL: secret.New(srv.URL + "/mcp")}}
+	f, err := newFetcher(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.close()
+	f.limit = 100 * time.Millisecond
+	_, err = f.discover(t.Context(), o)
+	for _, want := range []string{"as0: the answer is larger", "as1: timed out", "as3: HTTP 404"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("lacks %q: %v", want, err)
+		}
+	}
+	if n := hits.Load(); n > 2+3*maxServers || len(err.Error()) > 5000 {
+		t.Errorf("%d requests, an error of %d bytes", n, len(err.Error()))
+	}
+	f.left = 1
+	if _, err := f.discover(t.Context(), o); err == nil || hits.Load() > 3+3*maxServers+1 {
+		t.Errorf("%d requests, %v", hits.Load(), err)
+	}
+}
+
+// TestNobodyComes: a login that nobody finishes ends by itself. R-O4.
+func TestNobodyComes(t *testing.T) {
+	w := newWorld(t, "")
+	w.o.Open, w.o.wait = nil, 20*time.Millisecond
+	if err := Login(t.Context(), w.o); err == nil || !strings.Contains(err.Error(), "5 minutes") {
+		t.Error(err)
+	}
+	if callbackWait != 5*time.Minute {
+		t.Error(callbackWait)
 	}
 }

@@ -205,6 +205,7 @@ func lock(ctx context.Context, o Options) (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	safefile.Sweep(p) // what a killed process left holds tokens
 	return func() { _ = unlock() }, nil
 }
 

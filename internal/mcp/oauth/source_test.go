@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -302,6 +304,29 @@ func TestDamaged(t *testing.T) {
 		}
 		if _, err := NewSource(w.o.Options).Header(t.Context()); err == nil {
 			t.Errorf("%s: used", name)
+		}
+	}
+}
+
+// TestSwept: what a killed process left beside the token file holds tokens, so the next writer removes it, and logout too.
+func TestSwept(t *testing.T) {
+	w := newWorld(t, "")
+	w.store(t, time.Now().Add(-time.Minute))
+	dir := filepath.Join(w.o.Home, folder)
+	for what, write := range map[string]func() error{
+		"refresh": func() error { _, err := NewSource(w.o.Options).Header(t.Context()); return err },
+		"logout":  func() error { _, err := Logout(t.Context(), w.o.Options); return err },
+	} {
+		w.store(t, time.Now().Add(-time.Minute))
+		left := filepath.Join(dir, ".zoo.json.new-1")
+		if err := os.WriteFile(left, []byte("tokens"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := write(); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if _, err := os.Lstat(left); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s leaves it: %v", what, err)
 		}
 	}
 }
