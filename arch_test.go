@@ -36,9 +36,9 @@ var mayImport = map[string]string{
 	"mcp/mcptest":    "mcp/jsonrpc",
 	"mcp/definition": "mcp/endpoint secret safefile untrusted jsondoc",
 	"session":        "provider tool safefile untrusted",
-	"hook":           "permission untrusted",
+	"hook":           "permission procgroup untrusted",
 	"codemode":       "tool untrusted",
-	"builtin":        "tool secret untrusted safefile",
+	"builtin":        "procgroup tool secret untrusted safefile",
 	"provider":       "tool secret untrusted",
 	"provider/*":     "provider tool secret untrusted",
 	"settings":       "safefile untrusted jsondoc",
@@ -58,7 +58,7 @@ var fences = map[string]string{
 	"golang.org/x/oauth2":                    "mcp/oauth",
 	"github.com/modelcontextprotocol/go-sdk": "mcp/oauth",
 	"mvdan.cc/sh":                            "builtin",
-	"os/exec":                                "mcp/stdio builtin hook cli tui",
+	"os/exec":                                "mcp/stdio builtin hook procgroup cli tui",
 }
 
 // forbidden is never imported by the product, with the reason.

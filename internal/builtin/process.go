@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"sync"
 	"time"
+
+	"magi-code/internal/procgroup"
 )
 
 const (
@@ -16,7 +18,6 @@ const (
 	leftGrace  = 500 * time.Millisecond // the same for what a finished command left in the background
 	killWait   = 2 * time.Second        // for the system to end a killed group; a process that hangs in the kernel takes longer
 	drainWait  = 500 * time.Millisecond // for the output of a process that left the group and still holds the pipe
-	groupPoll  = 10 * time.Millisecond  // how often a group is looked at while it ends
 	outputKept = 64 << 10               // bytes of output kept, half of each end
 )
 
@@ -49,19 +50,19 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, timeout time.Duration, out io.
 	}
 	defer func() { _ = r.Close() }()
 	cmd.Stdout, cmd.Stderr = w, w // one pipe of ours: output stays in order, and Wait does not wait for its last holder
-	prepare(cmd)
+	procgroup.Prepare(cmd)
 	err = cmd.Start()
 	_ = w.Close()
 	if err != nil {
 		return outcome{}, err
 	}
-	g, err := newGroup(cmd)
+	g, err := procgroup.New(cmd)
 	if err != nil {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		return outcome{}, fmt.Errorf("process group: %w", err)
 	}
-	defer g.release()
+	defer g.Release()
 
 	var reader, waiter sync.WaitGroup
 	drained, exited := make(chan struct{}), make(chan struct{})
@@ -85,53 +86,20 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, timeout time.Duration, out io.
 	}
 	switch {
 	case o.why != finished:
-		g.end(stopGrace)
-	case g.alive():
+		g.End(stopGrace)
+	case g.Alive():
 		o.left = true
-		g.end(leftGrace)
+		g.End(leftGrace)
 	}
-	if passed(exited, killWait) {
+	if procgroup.Passed(exited, killWait) {
 		waiter.Wait()
 		o.state = cmd.ProcessState
 	}
-	if !passed(drained, drainWait) {
+	if !procgroup.Passed(drained, drainWait) {
 		_ = r.SetReadDeadline(time.Now()) // ends the reader
 	}
 	reader.Wait()
 	return o, nil
-}
-
-// end asks the group to end, and ends it when the grace has passed.
-func (g group) end(grace time.Duration) {
-	g.terminate()
-	if !g.gone(grace) {
-		g.kill()
-		g.gone(killWait)
-	}
-}
-
-// gone waits until the group has no process, at most for the given time.
-func (g group) gone(wait time.Duration) bool {
-	tick := time.NewTicker(groupPoll)
-	defer tick.Stop()
-	for deadline := time.Now().Add(wait); g.alive(); <-tick.C {
-		if time.Now().After(deadline) {
-			return false
-		}
-	}
-	return true
-}
-
-// passed reports whether done was closed within the given time.
-func passed(done <-chan struct{}, wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-done:
-		return true
-	case <-timer.C:
-		return false
-	}
 }
 
 // findShell returns bash, or sh where there is no bash.

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"sync"
 	"time"
+
+	"magi-code/internal/procgroup"
 )
 
 const (
@@ -17,7 +19,6 @@ const (
 	leftGrace = 200 * time.Millisecond // the same for what a finished hook left in the background
 	killWait  = 2 * time.Second        // for the system to end a killed group
 	drainWait = 500 * time.Millisecond // for output that a process outside the group still holds open
-	groupPoll = 10 * time.Millisecond  // how often a group is looked at while it ends
 )
 
 // judge runs one hook.
@@ -85,7 +86,7 @@ func startError(err error) string {
 // process is a hook under way.
 type process struct {
 	cmd            *exec.Cmd
-	group          group
+	group          procgroup.Group
 	in, out, err   *os.File // our ends of its pipes
 	stdout, stderr head
 	pipes, waiter  sync.WaitGroup
@@ -113,7 +114,7 @@ func start(cmd *exec.Cmd) (*process, error) {
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = ends[0], ends[3], ends[5]
 	p.in, p.out, p.err = ends[1], ends[2], ends[4]
-	prepare(cmd)
+	procgroup.Prepare(cmd)
 	if err := cmd.Start(); err != nil {
 		closeAll()
 		return nil, err
@@ -121,7 +122,7 @@ func start(cmd *exec.Cmd) (*process, error) {
 	for _, theirs := range []*os.File{ends[0], ends[3], ends[5]} {
 		_ = theirs.Close()
 	}
-	g, err := newGroup(cmd)
+	g, err := procgroup.New(cmd)
 	if err != nil {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -151,15 +152,15 @@ func (p *process) exchange(document []byte) {
 func (p *process) finish(early bool) bool {
 	switch {
 	case early:
-		p.group.end(stopGrace)
-	case p.group.alive():
-		p.group.end(leftGrace)
+		p.group.End(stopGrace)
+	case p.group.Alive():
+		p.group.End(leftGrace)
 	}
-	ended := passed(p.exited, killWait)
+	ended := procgroup.Passed(p.exited, killWait)
 	if ended {
 		p.waiter.Wait()
 	}
-	p.group.release()
+	p.group.Release()
 	soon := time.Now().Add(drainWait)
 	_ = p.in.SetWriteDeadline(time.Now())
 	_ = p.out.SetReadDeadline(soon)
@@ -169,39 +170,6 @@ func (p *process) finish(early bool) bool {
 		_ = f.Close()
 	}
 	return ended
-}
-
-// end asks the group to end, and ends it when the grace has passed.
-func (g group) end(grace time.Duration) {
-	g.terminate()
-	if !g.gone(grace) {
-		g.kill()
-		g.gone(killWait)
-	}
-}
-
-// gone waits until no process of the group runs, at most for the given time.
-func (g group) gone(wait time.Duration) bool {
-	tick := time.NewTicker(groupPoll)
-	defer tick.Stop()
-	for deadline := time.Now().Add(wait); g.alive(); <-tick.C {
-		if time.Now().After(deadline) {
-			return false
-		}
-	}
-	return true
-}
-
-// passed reports whether done was closed within the given time.
-func passed(done <-chan struct{}, wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-done:
-		return true
-	case <-timer.C:
-		return false
-	}
 }
 
 // head is a writer that keeps the first maxOutput bytes of what it gets and takes everything.

@@ -1,4 +1,4 @@
-package hook
+package procgroup
 
 import (
 	"os"
@@ -10,22 +10,22 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// group is a job object: a process and all that it starts. Closing it ends them, our own death too.
-type group struct {
+// Group is a job object: a process and all that it starts. Closing it ends them, our own death too.
+type Group struct {
 	job  windows.Handle
 	lone *os.Process // the command, when it could not be put into the job
 }
 
 // prepare keeps a break on our console from the command.
-func prepare(cmd *exec.Cmd) {
+func Prepare(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP, HideWindow: true}
 }
 
-// newGroup is called once the command has started.
-func newGroup(cmd *exec.Cmd) (group, error) {
+// New is called once the command has started.
+func New(cmd *exec.Cmd) (Group, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
-		return group{}, err
+		return Group{}, err
 	}
 	limits := &windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{}
 	limits.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
@@ -34,9 +34,9 @@ func newGroup(cmd *exec.Cmd) (group, error) {
 	runtime.KeepAlive(limits)
 	if err != nil {
 		_ = windows.CloseHandle(job)
-		return group{}, err
+		return Group{}, err
 	}
-	g := group{job: job, lone: cmd.Process}
+	g := Group{job: job, lone: cmd.Process}
 	const access = windows.PROCESS_SET_QUOTA | windows.PROCESS_TERMINATE
 	process, err := windows.OpenProcess(access, false, uint32(cmd.Process.Pid))
 	if err != nil {
@@ -50,18 +50,18 @@ func newGroup(cmd *exec.Cmd) (group, error) {
 }
 
 // terminate ends every process: there is no polite way that all of them understand.
-func (g group) terminate() { g.kill() }
+func (g Group) terminate() { g.kill() }
 
 // kill ends every process of the job.
-func (g group) kill() {
+func (g Group) kill() {
 	_ = windows.TerminateJobObject(g.job, 1)
 	if g.lone != nil {
 		_ = g.lone.Kill()
 	}
 }
 
-// alive reports whether the job still has a process.
-func (g group) alive() bool {
+// Alive reports whether the job still has a process.
+func (g Group) Alive() bool {
 	info := &accounting{}
 	at, size := address(info)
 	err := windows.QueryInformationJobObject(g.job, windows.JobObjectBasicAccountingInformation, at, size, nil)
@@ -83,4 +83,4 @@ func address(v any) (at uintptr, size uint32) {
 }
 
 // release closes the job, which ends what is left in it.
-func (g group) release() { _ = windows.CloseHandle(g.job) }
+func (g Group) Release() { _ = windows.CloseHandle(g.job) }

@@ -1,6 +1,6 @@
 //go:build !windows && !linux
 
-package hook
+package procgroup
 
 import "syscall"
 

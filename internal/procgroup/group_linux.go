@@ -1,4 +1,4 @@
-package hook
+package procgroup
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// dieWithParent ends the hook should we be killed without a chance to do it ourselves.
+// dieWithParent ends the process should we be killed without a chance to do it ourselves.
 func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
 
 // hasLiving reports whether a group that still exists has a process that is more than a zombie: in a container the first
