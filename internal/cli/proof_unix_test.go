@@ -1,0 +1,116 @@
+//go:build unix
+
+package cli
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"magi-code/test/tty"
+	"magi-code/test/zoo/httpzoo"
+)
+
+// TestApproveOnATerminal: approve shows source, definition and fingerprint, and only a yes saves. R-A10.
+func TestApproveOnATerminal(t *testing.T) {
+	p := newPlace(t)
+	p.define(t, map[string]map[string]any{"files": {"args": []string{"good", "--an-argument"}}})
+	for _, c := range []struct {
+		answer string
+		code   int
+		says   string
+	}{{"n", exitNotApproved, "not approved"}, {"", exitNotApproved, "not approved"}, {"y", 0, "approved files"}} {
+		x := tty.Start(t, p.command(context.Background(), "mcp", "approve", "files"), 160, 40)
+		x.WaitFor("Approve this definition", "--an-argument", "fingerprint", ".mcp.json")
+		x.Type(c.answer)
+		x.Press("enter")
+		if code := x.Exit(); code != c.code {
+			t.Errorf("%q: exit code %d", c.answer, code)
+		}
+		x.WaitFor(c.says)
+		o := p.run(t, "mcp", "get", "files")
+		if approved := !strings.Contains(o.out, "never approved"); approved != (c.code == 0) {
+			t.Errorf("%q: %v", c.answer, o)
+		}
+	}
+}
+
+// TestLoginCommand: runs open no browser and say what to do; mcp login shows who is asked, prints the URL and gives it to the
+// opener as one argument; then the server works, and after mcp logout no more. R-O1, R-O4, S18, S20, S26.
+func TestLoginCommand(t *testing.T) {
+	as := httpzoo.StartAS("")
+	defer as.Close()
+	m := httpzoo.StartWith(&httpzoo.MCP{Auth: as})
+	defer m.Close()
+	p := newPlace(t)
+	opened := filepath.Join(p.user, "opened")
+	opener := map[string]string{"linux": "xdg-open", "darwin": "open"}[runtime.GOOS]
+	writeFile(t, filepath.Join(p.user, opener), "#!/bin/sh\nprintf '%s %s\\n' \"$#\" \"$1\" >>'"+opened+"'\n")
+	if err := os.Chmod(filepath.Join(p.user, opener), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p.env = []string{"PATH=" + p.user + ":" + os.Getenv("PATH")}
+	p.define(t, map[string]map[string]any{"auth": {"type": "http", "url": m.URL(), "oauth": map[string]any{}}})
+	p.approve(t, "auth")
+	for _, args := range [][]string{{"mcp", "list"}, {"mcp", "test", "auth"}, {"run", "--provider", "offline", "--no-session", "say x"}} {
+		if o := p.run(t, args...); !strings.Contains(o.err, "magi-code mcp login auth") {
+			t.Errorf("%v: %v", args, o)
+		}
+	}
+	if _, err := os.Stat(opened); err == nil || len(as.Requests()) != 0 {
+		t.Error("a run opened a browser or asked the authorization server")
+	}
+	u := login(t, p, as.Origin())
+	if b, err := os.ReadFile(opened); err != nil || string(b) != "1 "+u+"\n" {
+		t.Errorf("the opener got %q, %v; printed was %s", b, err, u)
+	}
+	if o := p.run(t, "mcp", "list"); !strings.Contains(o.out, "authenticated") || strings.Contains(o.out, "not authenticated") || !strings.Contains(o.out, "tool") {
+		t.Errorf("after the login: %v", o)
+	}
+	p.run(t, "mcp", "logout", "auth")
+	if o := p.run(t, "mcp", "test", "auth"); o.code == 0 {
+		t.Errorf("after the logout: %v", o)
+	}
+}
+
+// login runs mcp login, plays the browser, and returns the URL that was printed.
+func login(t *testing.T, p *place, origin string) (printed string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := p.command(ctx, "mcp", "login", "auth")
+	r, w := io.Pipe()
+	cmd.Stdout, cmd.Stderr = w, w
+	done := make(chan error, 1)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { err := cmd.Wait(); _ = w.Close(); done <- err }()
+	var said strings.Builder
+	for lines := bufio.NewScanner(r); lines.Scan(); {
+		said.WriteString(lines.Text() + "\n")
+		if !strings.HasPrefix(lines.Text(), "http") {
+			continue
+		}
+		printed = lines.Text()
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, printed, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := (&http.Client{}).Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+	}
+	if err := <-done; err != nil || printed == "" || !strings.Contains(said.String(), origin) || !strings.Contains(said.String(), "logged in to auth") {
+		t.Fatalf("%v:\n%s", err, said.String())
+	}
+	return printed
+}
