@@ -16,6 +16,7 @@ import (
 func liveModes() map[string]mode {
 	return map[string]mode{
 		"live": {"changes its tools on command: grow name, shrink name, alter name, announce times, fail times kind=error|twins|array, listings, meet n", live},
+		"wide": {"n=40 tools of the size that is common, each answers with its name", wide},
 		"hook": {"no server but a hook: appends its stdin to log=, prints out=, writes err= to stderr, ends with code=0 after ms=0", hook},
 	}
 }
@@ -148,6 +149,23 @@ func (l *liveServer) meet(m message, a liveArguments) {
 		answer()
 	}
 	l.here = nil
+}
+
+// wide is a server of n tools with descriptions and schemas of the size that is common.
+func wide(s *server) {
+	s.tools = nil
+	property := func(i int) string {
+		return fmt.Sprintf(`"field_%d":{"type":"string","description":"What the field of this number is for, in one sentence."}`, i)
+	}
+	var properties []string
+	for i := range 10 {
+		properties = append(properties, property(i))
+	}
+	for i := range s.number("n", 40) {
+		name := fmt.Sprintf("tool_%04d", i)
+		s.tools = append(s.tools, define(name, fmt.Sprintf("Does the thing of number %d. ", i)+strings.Repeat("It says more about that. ", 10), strings.Join(properties, ",")))
+		s.call[name] = func(m message, _ json.RawMessage) { s.text(m, name+" was called") }
+	}
 }
 
 // hook does what a hook of a test should do, and ends.
