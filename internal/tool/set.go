@@ -75,7 +75,7 @@ func (s Set) Len() int { return len(s.tools) }
 
 // Filter returns the set of those for which keep is true.
 func (s Set) Filter(keep func(Tool) bool) Set {
-	var kept []Tool
+	kept := make([]Tool, 0, len(s.tools))
 	for _, t := range s.tools {
 		if keep(t) {
 			kept = append(kept, t)
