@@ -10,6 +10,7 @@ import (
 	"magi-code/internal/mcp/approval"
 	"magi-code/internal/mcp/definition"
 	"magi-code/internal/provider"
+	"magi-code/internal/settings"
 	"magi-code/internal/untrusted"
 )
 
@@ -105,6 +106,7 @@ func explain(err error) (text, hint string, code int) {
 	var d *definition.Error
 	var p *provider.Error
 	var s *approval.StaleError
+	var set *settings.Error
 	switch {
 	case errors.As(err, &m):
 		hint, code = m.Hint, phaseCode(m.Phase)
@@ -115,6 +117,8 @@ func explain(err error) (text, hint string, code int) {
 		hint, code = d.Hint, exitConfig
 	case errors.As(err, &p):
 		hint, code = p.Hint, exitProvider
+	case errors.As(err, &set):
+		hint, code = set.Hint, exitConfig
 	case errors.As(err, &s):
 		hint, code = "look at it again with magi-code mcp get "+s.Server, exitNotApproved
 	}
