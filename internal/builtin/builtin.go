@@ -71,7 +71,7 @@ func Tools(o Options) []tool.Tool {
 }
 
 // intentProperty is the member of every schema that says why.
-const intentProperty = `"intent":{"type":"string","description":"Why this call is needed, in one sentence."}`
+const intentProperty = `"intent":{"type":"string","description":"why, in one sentence"}`
 
 // failed is the result of a call that could not do what was asked, in a sentence for the model.
 func failed(err error) (tool.Result, error) { return tool.ErrorResult(err.Error()), nil }
