@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -158,6 +159,24 @@ func (w *fakeWorld) start(ctx context.Context, onStatus func(mcp.Status)) (Serve
 	}, nil
 }
 
+func (w *fakeWorld) said() []permission.Answer {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.answers)
+}
+
+func (w *fakeWorld) ran() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.prompts)
+}
+
+func (w *fakeWorld) ended() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.closed)
+}
+
 func (w *fakeWorld) note(s string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -288,6 +307,8 @@ func (w *fakeWorld) hostileTurn(ctx context.Context, emit func(agent.Event), ask
 	emit(agent.Event{Kind: agent.EventSubagent, Path: []string{hostile}, Text: hostile})
 }
 
+const exitFrozen = 42 // the demo's exit code when Run gave up on the terminal
+
 // demo runs Mission Control over the fake world on this process's terminal: the child of the pty tests.
 func demo(scenario string) int {
 	w := newWorld()
@@ -317,6 +338,12 @@ func demo(scenario string) int {
 	}
 	o.Prompt = os.Getenv("TUI_PROMPT")
 	exit, err := Run(ctx, o)
+	if scenario == "frozen" { // nothing can be printed
+		if slices.Contains(exit.Unfinished, "the terminal takes no output") {
+			return exitFrozen
+		}
+		return exit.Code
+	}
 	fmt.Printf("EXIT code=%d failures=%d prompts=%q crashed=%v report=%q closed=%q err=%v\n", exit.Code, len(exit.Failures), exit.Prompts, exit.Crashed, exit.Report, w.closed, err)
 	return exit.Code
 }

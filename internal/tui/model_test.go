@@ -29,9 +29,9 @@ func TestQueueWaitsForServers(t *testing.T) {
 		t.Fatalf("queue %d, running %v", len(x.m.queue), x.m.talk.running)
 	}
 	close(w.release)
-	x.until("both turns", func() bool { return len(x.m.queue) == 0 && !x.m.talk.running && len(w.prompts) == 2 })
-	if !slices.Equal(w.prompts, []string{"one", "two"}) {
-		t.Errorf("ran %q", w.prompts)
+	x.until("both turns", func() bool { return len(x.m.queue) == 0 && !x.m.talk.running && len(w.ran()) == 2 })
+	if !slices.Equal(w.ran(), []string{"one", "two"}) {
+		t.Errorf("ran %q", w.ran())
 	}
 }
 
@@ -43,8 +43,8 @@ func TestFailureLeavesTheQueueUnrun(t *testing.T) {
 	x.typeText("draft")
 	close(w.release)
 	x.until("the end", func() bool { return x.quit })
-	if len(w.prompts) != 0 || x.m.exit.Code != 1 || len(x.m.exit.Failures) != 1 {
-		t.Errorf("ran %q, exit %+v", w.prompts, x.m.exit)
+	if len(w.ran()) != 0 || x.m.exit.Code != 1 || len(x.m.exit.Failures) != 1 {
+		t.Errorf("ran %q, exit %+v", w.ran(), x.m.exit)
 	}
 	p := &program{o: x.m.o}
 	e, err := p.finish(x.m, x.m.exit, context.Background(), nil)
@@ -73,8 +73,8 @@ func TestEscInterruptsAndRecallsTheQueue(t *testing.T) {
 	x.press("esc")
 	x.until("end", func() bool { return !x.m.talk.running })
 	x.sees("interrupted", "❯ second")
-	if len(x.w.prompts) != 1 {
-		t.Errorf("ran %q", x.w.prompts)
+	if len(x.w.ran()) != 1 {
+		t.Errorf("ran %q", x.w.ran())
 	}
 }
 
@@ -106,7 +106,7 @@ func TestQuestionDoesNotTakeTypeAhead(t *testing.T) {
 	x.typeText("ya") // typed while the question arrives
 	x.until("question", func() bool { return len(x.m.asks) > 0 })
 	x.typeText("y")
-	if len(x.w.answers) != 0 {
+	if len(x.w.said()) != 0 {
 		t.Fatal("typing answered the question")
 	}
 	x.sees("❯ yay", "tab to answer")
@@ -117,8 +117,8 @@ func TestQuestionDoesNotTakeTypeAhead(t *testing.T) {
 	x.sees("[y] once")
 	x.press("s")
 	x.until("end", func() bool { return !x.m.talk.running })
-	if !slices.Equal(x.w.answers, []permission.Answer{permission.Session}) {
-		t.Errorf("answers %v", x.w.answers)
+	if !slices.Equal(x.w.said(), []permission.Answer{permission.Session}) {
+		t.Errorf("answers %v", x.w.said())
 	}
 }
 
@@ -129,7 +129,7 @@ func TestAnswers(t *testing.T) {
 		x.until("question", func() bool { return len(x.m.asks) > 0 })
 		x.press(key) // too early: typing, or nothing
 		x.press("ctrl+u")
-		if len(x.w.answers) != 0 || !x.m.talk.running && key != "esc" {
+		if len(x.w.said()) != 0 || !x.m.talk.running && key != "esc" {
 			t.Fatalf("%s answered at once", key)
 		}
 		if key == "esc" {
@@ -138,8 +138,8 @@ func TestAnswers(t *testing.T) {
 		x.pass(time.Second)
 		x.press(key)
 		x.until("end", func() bool { return !x.m.talk.running })
-		if !slices.Equal(x.w.answers, []permission.Answer{want}) {
-			t.Errorf("%s: %v", key, x.w.answers)
+		if !slices.Equal(x.w.said(), []permission.Answer{want}) {
+			t.Errorf("%s: %v", key, x.w.said())
 		}
 	}
 }
@@ -150,9 +150,9 @@ func TestQuitRefusesQuestions(t *testing.T) {
 	x.say("ask")
 	x.until("question", func() bool { return len(x.m.asks) > 0 })
 	x.m.quit()
-	x.until("answer", func() bool { x.w.mu.Lock(); defer x.w.mu.Unlock(); return len(x.w.answers) == 1 })
-	if x.w.answers[0] != permission.No {
-		t.Errorf("answers %v", x.w.answers)
+	x.until("answer", func() bool { return len(x.w.said()) == 1 })
+	if x.w.said()[0] != permission.No {
+		t.Errorf("answers %v", x.w.said())
 	}
 }
 
@@ -231,7 +231,7 @@ func TestShellGoesToTheModel(t *testing.T) {
 	x.settle()
 	x.sees("! ls -l", "ran ls -l")
 	x.say("answer")
-	x.until("end", func() bool { return !x.m.talk.running && len(x.w.prompts) == 1 })
+	x.until("end", func() bool { return !x.m.talk.running && len(x.w.ran()) == 1 })
 	if len(x.m.shell) != 0 {
 		t.Error("kept for the next prompt too")
 	}
@@ -242,8 +242,8 @@ func TestUnknownCommandsAndPaths(t *testing.T) {
 	x.say("/modle")
 	x.sees("no command /modle: did you mean /model?")
 	x.run("/etc/hosts answer")
-	if len(x.w.prompts) != 1 {
-		t.Errorf("a path is a prompt: %q", x.w.prompts)
+	if len(x.w.ran()) != 1 {
+		t.Errorf("a path is a prompt: %q", x.w.ran())
 	}
 }
 
@@ -287,7 +287,7 @@ func TestNewConversation(t *testing.T) {
 	x.send(eventMsg{agent.Event{Kind: agent.EventText, Text: "ghost"}, old}) // of the old one
 	x.seesNot("ghost")
 	x.settle()
-	if !slices.Contains(x.w.closed, "conversation") {
+	if !slices.Contains(x.w.ended(), "conversation") {
 		t.Error("the old conversation was not closed")
 	}
 }

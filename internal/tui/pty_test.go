@@ -118,6 +118,29 @@ func TestEveryWayOut(t *testing.T) {
 	}
 }
 
+// A terminal that takes no output any more does not hold Mission Control.
+func TestFrozenTerminal(t *testing.T) {
+	x := launch(t, "frozen", 150, 60)
+	x.WaitFor("● ready")
+	x.Type("long answer tool")
+	x.Press("enter")
+	x.WaitFor("↑4.6k")
+	thaw := x.Freeze()
+	defer thaw()
+	for i := range 60 { // frames that are drawn anew, until nothing fits between us and the program any more
+		x.Resize(100+i%2*50, 50)
+		<-time.After(12 * time.Millisecond)
+	}
+	start := time.Now()
+	x.Signal(syscall.SIGTERM)
+	if code := x.Exit(); code != exitFrozen {
+		t.Errorf("exit code %d", code)
+	}
+	if d := time.Since(start); d > 12*time.Second {
+		t.Errorf("took %v", d)
+	}
+}
+
 // NO_COLOR leaves no colour in the output; bold and the like may stay.
 func TestNoColor(t *testing.T) {
 	x := launch(t, "normal", 100, 30, "NO_COLOR=1")

@@ -32,6 +32,7 @@ type program struct {
 	crash  string
 	began  Servers
 	conv   *Conversation // the one that is open
+	stuck  bool          // the terminal takes no output: the program was left behind, with the model
 }
 
 // Run shows Mission Control until the user leaves, ctx ends (a signal), or a server fails to start. It returns after the
@@ -47,21 +48,57 @@ func Run(ctx context.Context, o Options) (Exit, error) {
 			m.resize(w, h)
 		}
 	}
-	p.tea = tea.NewProgram(m, p.options(ctx)...)
+	p.tea = tea.NewProgram(m, p.options()...)
 	var relays sync.WaitGroup
 	relays.Go(func() { p.relay.run(run, p.tea.Send) })
-	_, err := p.tea.Run() // the terminal is restored when this returns
-	m.leaving = true
+	err := p.show(ctx) // the terminal is restored when this returns
 	p.relay.close()
 	cancel()
 	exit := p.shutdown(context.WithoutCancel(ctx), m)
-	relays.Wait()
+	if !within(joinBound, relays.Wait) {
+		exit.Unfinished = append(exit.Unfinished, "the screen did not take the last events")
+	}
 	return p.finish(m, exit, ctx, err)
 }
 
-func (p *program) options(ctx context.Context) []tea.ProgramOption {
+// show runs the program until it ends by itself or ctx does. The end of ctx is a request to quit, not a kill: a killed
+// program would close its input while it reads. A terminal that takes no more output (stopped by Ctrl-S, a dead
+// connection) must not hold the process: after the bound the line discipline is restored and the program left behind.
+func (p *program) show(ctx context.Context) error {
+	var before *term.State
+	if p.o.In != nil {
+		before, _ = term.GetState(p.o.In.Fd())
+	}
+	ended := make(chan error, 1)
+	var shown sync.WaitGroup
+	shown.Go(func() {
+		_, err := p.tea.Run()
+		ended <- err
+	})
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	shown.Go(p.tea.Quit)
+	timer := time.NewTimer(joinBound)
+	defer timer.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-timer.C:
+		if before != nil {
+			_ = term.Restore(p.o.In.Fd(), before)
+		}
+		p.stuck = true
+		shown.Go(p.tea.Kill) // frees whoever still wants to send to it
+		return nil
+	}
+}
+
+func (p *program) options() []tea.ProgramOption {
 	opts := []tea.ProgramOption{
-		tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithFPS(maxFPS),
+		tea.WithoutSignalHandler(), tea.WithFPS(maxFPS),
 		tea.WithEnvironment(p.o.Environ),
 	}
 	if p.o.In != nil {
@@ -104,8 +141,14 @@ func (p *program) do(f func() tea.Msg) {
 
 // shutdown ends what runs, in order, each part within its bound.
 func (p *program) shutdown(ctx context.Context, m *model) Exit {
-	exit := m.exit
+	var exit Exit
+	if !p.stuck { // else the model still belongs to the program
+		exit = m.exit
+	}
 	late := func(what string) { exit.Unfinished = append(exit.Unfinished, what) }
+	if p.stuck {
+		late("the terminal takes no output")
+	}
 	if !p.closeConversation(ctx) {
 		late("the conversation did not end within 2 s")
 	}
@@ -172,9 +215,11 @@ func within(bound time.Duration, f func()) bool {
 
 // finish completes the Exit.
 func (p *program) finish(m *model, exit Exit, ctx context.Context, err error) (Exit, error) {
-	for _, d := range append(m.queue, m.ed.take()) {
-		if !d.blank() {
-			exit.Prompts = append(exit.Prompts, d.String())
+	if !p.stuck {
+		for _, d := range append(m.queue, m.ed.take()) {
+			if !d.blank() {
+				exit.Prompts = append(exit.Prompts, d.String())
+			}
 		}
 	}
 	p.mu.Lock()

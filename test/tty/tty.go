@@ -44,6 +44,8 @@ type Terminal struct {
 	exited  chan struct{}
 	began   time.Time
 	hungUp  bool
+	frozen  bool
+	thaw    chan struct{}
 }
 
 // Start runs cmd in a terminal of cols and rows. The test ends it when it is still there.
@@ -112,6 +114,11 @@ func (x *Terminal) readOutput() {
 	for {
 		n, err := x.master.Read(buf)
 		x.mu.Lock()
+		for x.frozen {
+			x.mu.Unlock()
+			<-x.thaw
+			x.mu.Lock()
+		}
 		x.raw.Write(buf[:n])
 		_, _ = x.emu.Write(buf[:n])
 		close(x.changed)
@@ -287,6 +294,19 @@ func (x *Terminal) HangUp() {
 	_ = x.master.Close()
 }
 
+// Freeze stops the terminal from taking output, as Ctrl-S or a dead connection does; the returned func lets it go on.
+func (x *Terminal) Freeze() (thaw func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.frozen, x.thaw, x.hungUp = true, make(chan struct{}), true
+	return sync.OnceFunc(func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.frozen = false
+		close(x.thaw)
+	})
+}
+
 // Exit waits for the program's end and returns its exit code; -1 when a signal ended it.
 func (x *Terminal) Exit() int {
 	x.t.Helper()
@@ -315,8 +335,9 @@ func (x *Terminal) drain() {
 	for {
 		x.mu.Lock()
 		out, changed := x.raw.String(), x.changed
-		if strings.HasSuffix(out, mark) {
-			x.raw.Truncate(len(out) - len(mark))
+		if before, after, ok := strings.Cut(out, mark); ok {
+			x.raw.Reset()
+			x.raw.WriteString(before + after) // late answers to queries may be echoed behind it
 			x.mu.Unlock()
 			return
 		}
