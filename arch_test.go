@@ -55,8 +55,7 @@ var fences = map[string]string{
 	"github.com/openai/":                     "provider/openai",
 	"modernc.org/quickjs":                    "codemode",
 	"github.com/coder/acp-go-sdk":            "acp",
-	"golang.org/x/oauth2":                    "mcp/oauth",
-	"github.com/modelcontextprotocol/go-sdk": "mcp/oauth",
+	"github.com/modelcontextprotocol/go-sdk": "",
 	"mvdan.cc/sh":                            "builtin",
 	"os/exec":                                "mcp/stdio builtin hook procgroup cli tui",
 }

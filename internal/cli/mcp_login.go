@@ -17,12 +17,14 @@ import (
 	"magi-code/internal/mcp/approval"
 	"magi-code/internal/mcp/definition"
 	"magi-code/internal/mcp/oauth"
+	"magi-code/internal/secret"
 	"magi-code/internal/untrusted"
 )
 
 func newLogin(a *app) *cobra.Command {
 	var noBrowser bool
 	var port int
+	var secretEnv string
 	c := &cobra.Command{
 		Use:   "login NAME",
 		Short: "Log in to an HTTP server that uses OAuth",
@@ -32,11 +34,12 @@ URL. When the browser is on another machine, paste the URL that it ends at. Runs
 		Args:              exactArgs("NAME"),
 		ValidArgsFunction: a.completeServers,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.login(cmd.Context(), args[0], noBrowser, port)
+			return a.login(cmd.Context(), args[0], noBrowser, port, secretEnv)
 		},
 	}
 	c.Flags().BoolVar(&noBrowser, "no-browser", false, "print the URL only")
 	c.Flags().IntVar(&port, "port", 0, "port of the callback on 127.0.0.1, when the client is registered with one (default: any free one)")
+	c.Flags().StringVar(&secretEnv, "client-secret-env", "", "name of the variable with the client's secret, when it was registered with one")
 	return c
 }
 
@@ -55,7 +58,7 @@ func newLogout(a *app) *cobra.Command {
 	}
 }
 
-func (a *app) login(ctx context.Context, name string, noBrowser bool, port int) error {
+func (a *app) login(ctx context.Context, name string, noBrowser bool, port int, secretEnv string) error {
 	s, err := a.loadServers()
 	if err != nil {
 		return err
@@ -77,6 +80,14 @@ func (a *app) login(ctx context.Context, name string, noBrowser bool, port int) 
 			fmt.Fprintln(a.err, untrusted.Line(url)) // it holds the state of this login, which say would redact
 		},
 		Warn: func(text string) { a.say("warning: %s", untrusted.Line(text)) },
+	}
+	if secretEnv != "" {
+		v, ok := a.lookup(secretEnv)
+		if !ok || v == "" {
+			return hinted(exitUsage, usage("the variable %s is not set", untrusted.Line(secretEnv)), "set it to the client's secret")
+		}
+		login.ClientSecret = secret.New(v)
+		a.scrub.Add(login.ClientSecret)
 	}
 	if !noBrowser {
 		login.Open = openBrowser

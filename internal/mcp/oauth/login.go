@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/oauth2"
-
 	"magi-code/internal/mcp/endpoint"
 	"magi-code/internal/secret"
 	"magi-code/internal/untrusted"
@@ -83,7 +81,7 @@ func Login(ctx context.Context, o LoginOptions) error {
 	if err != nil {
 		return err
 	}
-	verifier := secret.New(oauth2.GenerateVerifier())
+	verifier := newVerifier()
 	o.learn(c.secret, verifier, cb.state)
 	if err := o.confirm(ctx, p, c, bound, scopes); err != nil {
 		return err
@@ -137,7 +135,7 @@ func authorizeURL(p plan, c client, cb *callback, verifier secret.String, scopes
 	q.Set("client_id", c.id)
 	q.Set("redirect_uri", cb.uri)
 	q.Set("state", cb.state.Reveal())
-	q.Set("code_challenge", oauth2.S256ChallengeFromVerifier(verifier.Reveal()))
+	q.Set("code_challenge", challenge(verifier))
 	q.Set("code_challenge_method", "S256")
 	q.Set("resource", p.resource)
 	if q.Del("scope"); len(scopes) > 0 {

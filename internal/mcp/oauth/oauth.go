@@ -1,7 +1,7 @@
 // Package oauth logs in to HTTP servers and gives out their tokens: Login is interactive and belongs to the command line
 // alone, Source is silent and belongs to runs.
 //
-// Of golang.org/x/oauth2 only the PKCE part is used, and of the official SDK's oauthex nothing, for they do not hold our
+// golang.org/x/oauth2 and the official SDK's oauthex are not used, for they do not hold our
 // rules: their token exchange cannot send a resource with a refresh, fails on an expires_in that is not a number, takes a
 // JSON answer of type text/plain for a form, and puts whole answers and URLs into its errors; oauthex.RegisterClient
 // prints the answer with the client secret when it cannot read it; oauthex.GetAuthServerMeta refuses servers that do not
