@@ -106,6 +106,7 @@ func updateKnown(ctx context.Context, path string, now known) (differences []mcp
 		return differences, err
 	}
 	defer release()
+	safefile.Sweep(path)
 	if old, err = readKnown(path); err != nil {
 		return differences, err
 	}

@@ -6,16 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"magi-code/internal/mcp"
 	"magi-code/internal/mcp/definition"
-	"magi-code/internal/safefile"
 	"magi-code/internal/settings"
 	"magi-code/internal/untrusted"
 )
@@ -141,14 +138,13 @@ func (a *app) add(ctx context.Context, name string, command []string, o addFlags
 	if o.global {
 		path = f.globalMCP()
 	}
-	old, err := settings.Raw(path, "mcpServers", name)
+	err = settings.Update(ctx, path, []string{"mcpServers", name}, func(old jsontext.Value) (jsontext.Value, error) {
+		if old != nil && !o.replace {
+			return nil, hinted(exitConfig, &mcp.Error{Server: name, Phase: mcp.PhaseConfig, Text: "it is already defined in " + path}, "pass --replace to replace its whole definition; that ends its approval")
+		}
+		return value, nil
+	})
 	if err != nil {
-		return err
-	}
-	if old != nil && !o.replace {
-		return hinted(exitConfig, &mcp.Error{Server: name, Phase: mcp.PhaseConfig, Text: "it is already defined in " + path}, "pass --replace to replace its whole definition; that ends its approval")
-	}
-	if err := settings.Patch(ctx, path, []string{"mcpServers", name}, value); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.out, "added %s to %s\n", name, untrusted.Visible(path))
@@ -158,16 +154,11 @@ func (a *app) add(ctx context.Context, name string, command []string, o addFlags
 
 // checkEntry parses a definition on its own, so that a bad one never reaches the user's file.
 func checkEntry(name string, value []byte) error {
-	dir, err := os.MkdirTemp("", "magi-code-add-")
+	doc, err := json.Marshal(map[string]any{"mcpServers": map[string]json.RawMessage{name: value}})
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	doc := fmt.Sprintf(`{"mcpServers":{%s:%s}}`, strconv.Quote(name), value)
-	if err := safefile.Create(filepath.Join(dir, ".mcp.json"), []byte(doc), 0o600); err != nil {
-		return err
-	}
-	_, err = definition.Load(dir, filepath.Join(dir, "none"))
+	err = definition.CheckText(doc)
 	var d *definition.Error
 	if errors.As(err, &d) {
 		return hinted(exitUsage, &mcp.Error{Server: untrusted.Head(untrusted.Line(name), 80), Phase: mcp.PhaseConfig, Text: strings.TrimPrefix(d.Field+": "+d.Text, ": ")}, d.Hint)
@@ -213,17 +204,17 @@ func (a *app) remove(ctx context.Context, name string, global bool) error {
 		}
 		return hinted(exitConfig, &mcp.Error{Server: untrusted.Head(untrusted.Line(name), 80), Phase: mcp.PhaseConfig, Text: "no such server in " + path}, hint)
 	}
-	source := resolve(path)
-	if err := settings.Patch(ctx, path, []string{"mcpServers", name}, nil); err != nil {
-		return err
-	}
-	keys := []string{"capabilities", "mcp_approvals", source, name}
+	// The approval goes first: whatever happens in between, no approval waits for a definition that comes back.
+	keys := []string{"capabilities", "mcp_approvals", resolve(path), name}
 	if record, err := settings.Raw(f.globalSettings(), keys...); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	} else if record != nil {
 		if err := settings.Patch(ctx, f.globalSettings(), keys, nil); err != nil {
 			return err
 		}
+	}
+	if err := settings.Patch(ctx, path, []string{"mcpServers", name}, nil); err != nil {
+		return err
 	}
 	fmt.Fprintf(a.out, "removed %s from %s\n", name, untrusted.Visible(path))
 	return nil

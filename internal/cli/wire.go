@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"magi-code/internal/agent"
@@ -125,24 +126,18 @@ func (a *app) childEnviron(set settings.Settings) []string {
 
 // allowAlways adds a pattern to permissions.allow of the global settings.
 func allowAlways(ctx context.Context, path, pattern string) error {
-	raw, err := settings.Raw(path, "permissions", "allow")
-	if err != nil {
-		return err
-	}
-	var list []string
-	if raw != nil {
-		if err := json.Unmarshal(raw, &list); err != nil {
-			return fmt.Errorf("permissions.allow in %s is no list of patterns: %w", path, err)
+	return settings.Update(ctx, path, []string{"permissions", "allow"}, func(old jsontext.Value) (jsontext.Value, error) {
+		var list []string
+		if old != nil {
+			if err := json.Unmarshal(old, &list); err != nil {
+				return nil, fmt.Errorf("permissions.allow in %s is no list of patterns: %w", path, err)
+			}
 		}
-	}
-	if slices.Contains(list, pattern) {
-		return nil
-	}
-	value, err := json.Marshal(append(list, pattern))
-	if err != nil {
-		return err
-	}
-	return settings.Patch(ctx, path, []string{"permissions", "allow"}, value)
+		if slices.Contains(list, pattern) {
+			return old, nil
+		}
+		return json.Marshal(append(list, pattern))
+	})
 }
 
 // startServers opens all approved servers. Any failure is an error for each failed server, after all have ended.

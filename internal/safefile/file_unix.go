@@ -46,16 +46,19 @@ func keepOwner(temp string, old fs.FileInfo) {
 // rename replaces path by temp.
 func rename(temp, path string) error { return os.Rename(temp, path) }
 
-// publish gives temp the name path unless that is taken.
+// publish gives temp the name path unless that is taken. One step is better than two, between which a process can be killed.
 func publish(temp, path string) error {
-	err := os.Link(temp, path)
+	err := renameNew(temp, path)
 	if err == nil {
-		return os.Remove(temp)
+		return nil
 	}
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
-		return err
+		return &os.LinkError{Op: "rename", Old: temp, New: path, Err: err}
 	}
-	return renameNew(temp, path) // a file system without hard links
+	if linked := os.Link(temp, path); linked != nil { // the system or the file system cannot rename so
+		return linked
+	}
+	return os.Remove(temp)
 }
 
 // syncDir makes a rename in dir last. File systems that cannot sync a folder say so with EINVAL or ENOTSUP.

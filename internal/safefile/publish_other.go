@@ -6,5 +6,5 @@ import "errors"
 
 // renameNew would rename unless path exists; this system has no such call.
 func renameNew(string, string) error {
-	return errors.New("the file system can neither link nor rename without replacing")
+	return errors.New("no rename without replacing")
 }

@@ -293,6 +293,16 @@ func TestSweep(t *testing.T) {
 	Sweep(filepath.Join(dir, "f"))
 	onlyEntries(t, dir, keep...)
 	Sweep(filepath.Join(dir, "none", "f"))
+
+	link := filepath.Join(t.TempDir(), "linked")
+	if err := os.Symlink(filepath.Join(dir, "f"), link); err != nil {
+		return // this system makes no links
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".f.new-3"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	Sweep(link)
+	onlyEntries(t, dir, keep...)
 }
 
 // rewriteRole writes os.Args[1] for ever, telling each time.

@@ -81,9 +81,12 @@ func existing(path string) (target string, info fs.FileInfo, err error) {
 // tempMark is what the name of a temporary file has after the name of its file.
 const tempMark = ".new-"
 
-// Sweep removes the temporary files that killed writers of path left. Only who holds the lock that all
-// writers of path take may call it.
+// Sweep removes the temporary files that killed writers of path left, where path leads to when it is a symbolic link. Only who
+// holds the lock that all writers of path take may call it.
 func Sweep(path string) {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
 	dir, prefix := filepath.Dir(path), "."+filepath.Base(path)+tempMark
 	entries, err := os.ReadDir(dir)
 	if err != nil {

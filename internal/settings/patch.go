@@ -46,27 +46,37 @@ func at(v *jsondoc.Value, keys []string) *jsondoc.Value {
 // The result is validated before sync-and-rename. A missing file is created 0600, its folder 0700.
 // A file that is no strict JSON is not touched: the error says where and why.
 func Patch(ctx context.Context, path string, keys []string, value jsontext.Value) error {
+	return Update(ctx, path, keys, func(jsontext.Value) (jsontext.Value, error) { return value, nil })
+}
+
+// Update is Patch with a value that change makes of the one in the file, or of nil when there is none. It is called under the lock,
+// so that of two processes that change one value neither loses what it did. An error of change ends it, and nothing is written.
+func Update(ctx context.Context, path string, keys []string, change func(old jsontext.Value) (jsontext.Value, error)) error {
 	if len(keys) == 0 {
 		return errors.New("change a file: the key path is empty")
-	}
-	if value != nil {
-		if _, err := jsondoc.Parse(value); err != nil {
-			return fmt.Errorf("change %s: the new value is not JSON: %w", filepath.Base(path), err)
-		}
 	}
 	if err := os.MkdirAll(filepath.Dir(path), folderMode); err != nil {
 		return fmt.Errorf("make the folder of %s: %w", filepath.Base(path), err)
 	}
-	release, err := safefile.Lock(ctx, path+".lock")
+	release, err := Lock(ctx, path)
 	if err != nil {
 		return fmt.Errorf("change %s: %w", filepath.Base(path), err)
 	}
 	safefile.Sweep(path)
-	return errors.Join(patchLocked(path, keys, value), release())
+	return errors.Join(updateLocked(path, keys, change), release())
 }
 
-// patchLocked reads, changes and writes the file.
-func patchLocked(path string, keys []string, value jsontext.Value) error {
+// Lock takes the cross-process lock under which Patch and Update change a file. It lies beside the file that path leads to, so that
+// whoever writes by another name meets it.
+func Lock(ctx context.Context, path string) (release func() error, err error) {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	return safefile.Lock(ctx, path+".lock")
+}
+
+// updateLocked reads, changes and writes the file.
+func updateLocked(path string, keys []string, change func(jsontext.Value) (jsontext.Value, error)) error {
 	data, root, err := parse(path)
 	if err != nil {
 		return err
@@ -75,6 +85,19 @@ func patchLocked(path string, keys []string, value jsontext.Value) error {
 		data = []byte("{}\n")
 		if root, err = parseBytes(path, data); err != nil {
 			return err
+		}
+	}
+	var old jsontext.Value
+	if v := at(root, keys); v != nil {
+		old = v.Raw
+	}
+	value, err := change(old)
+	if err != nil {
+		return err
+	}
+	if value != nil {
+		if _, err := jsondoc.Parse(value); err != nil {
+			return fmt.Errorf("change %s: the new value is not JSON: %w", filepath.Base(path), err)
 		}
 	}
 	e := &editor{path: path, data: data}

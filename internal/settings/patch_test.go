@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -216,6 +218,54 @@ func TestConcurrentWriters(t *testing.T) {
 	}
 	if data, _ := os.ReadFile(path); !bytes.Contains(data, []byte("\"keep\": [1,   2]")) {
 		t.Error("what was there changed")
+	}
+}
+
+// R-A8: of those that change one value at once, by the file's name or by that of a link to it, none loses what it did.
+func TestConcurrentUpdates(t *testing.T) {
+	path := put(t, "{}")
+	link := filepath.Join(t.TempDir(), "settings.json")
+	if err := os.Symlink(path, link); err != nil {
+		if runtime.GOOS == "windows" {
+			link = path // links need a privilege there
+		} else {
+			t.Fatal(err)
+		}
+	}
+	const writers, each = 4, 10
+	var wg sync.WaitGroup
+	for w := range writers {
+		name := []string{path, link}[w%2]
+		wg.Go(func() {
+			for i := range each {
+				err := Update(t.Context(), name, []string{"list"}, func(old jsontext.Value) (jsontext.Value, error) {
+					if old == nil {
+						return jsontext.Value(fmt.Sprintf(`["%d-%d"]`, w, i)), nil
+					}
+					return jsontext.Value(fmt.Sprintf(`%s, "%d-%d"]`, strings.TrimSuffix(string(old), "]"), w, i)), nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	got, err := Raw(path, "list")
+	if err != nil || strings.Count(string(got), "-") != writers*each {
+		t.Errorf("of %d changes these are left: %s, %v", writers*each, got, err)
+	}
+	for _, dir := range []string{filepath.Dir(path), filepath.Dir(link)} {
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+			t.Errorf("%s holds %v, %v", dir, entries, err)
+		}
+	}
+	refuse := func(jsontext.Value) (jsontext.Value, error) { return nil, fs.ErrInvalid }
+	if err := Update(t.Context(), path, []string{"list"}, refuse); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("the refusal became %v", err)
+	}
+	if after, _ := Raw(path, "list"); string(after) != string(got) {
+		t.Errorf("a refused change wrote %s", after)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"magi-code/internal/safefile"
+	"magi-code/internal/settings"
 )
 
 const (
@@ -52,6 +53,14 @@ func (s *Store) ensureKey(ctx context.Context) ([]byte, error) {
 	if err := os.MkdirAll(s.home, homeMode); err != nil {
 		return nil, fmt.Errorf("make the folder for the approval key: %w", err)
 	}
+	// Creation is exclusive without a lock; it is there so that what killed processes left can be swept. It is that of the settings,
+	// because the next approval removes its file, should we be killed too.
+	release, err := settings.Lock(ctx, s.settingsPath())
+	if err != nil {
+		return nil, fmt.Errorf("create the approval key: %w", err)
+	}
+	defer func() { _ = release() }()
+	safefile.Sweep(s.keyPath())
 	fresh := make([]byte, keyBytes)
 	_, _ = rand.Read(fresh) // never fails: it ends the program instead
 	if err := safefile.Create(s.keyPath(), fresh, keyMode); err != nil && !errors.Is(err, fs.ErrExist) {

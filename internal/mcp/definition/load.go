@@ -47,6 +47,9 @@ func LoadSource(path string, scope Scope) ([]Server, []Warning, error) {
 	return f.servers, f.warnings, errors.Join(f.errs...)
 }
 
+// CheckText returns the structural errors that the text of a definition file has, as Load would find them in it.
+func CheckText(data []byte) error { return errors.Join(parse(data, FileName, Project).errs...) }
+
 // file is what one definition file gave.
 type file struct {
 	path     string // canonical; "" when there is no file
