@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -108,10 +109,31 @@ func cmdEnded(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func processes(mark string) (found []string) {
-	dirs, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, d := range dirs {
-		if b, err := os.ReadFile(d); err == nil && strings.HasPrefix(string(b), mark) {
-			found = append(found, strings.ReplaceAll(string(b), "\x00", " "))
+	for _, p := range commandLines(mark) {
+		found = append(found, strings.ReplaceAll(p.line, "\x00", " "))
+	}
+	return found
+}
+
+// pidsOf are the numbers of the processes whose command lines begin with mark.
+func pidsOf(mark string) (found []int) {
+	for _, p := range commandLines(mark) {
+		found = append(found, p.pid)
+	}
+	return found
+}
+
+type process struct {
+	pid  int
+	line string
+}
+
+func commandLines(mark string) (found []process) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range files {
+		if b, err := os.ReadFile(f); err == nil && strings.HasPrefix(string(b), mark) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(f)))
+			found = append(found, process{pid, string(b)})
 		}
 	}
 	return found
