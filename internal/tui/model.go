@@ -178,7 +178,8 @@ func (m *model) startServers() {
 	rt.do(func() tea.Msg {
 		s, err := start(ctx, rt.relay.setStatus)
 		rt.started(s)
-		return startedMsg{s, err}
+		rt.relay.push(startedMsg{s, err}) // behind the statuses that led to it
+		return nil
 	})
 }
 

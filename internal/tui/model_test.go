@@ -129,11 +129,11 @@ func TestAnswers(t *testing.T) {
 		x.until("question", func() bool { return len(x.m.asks) > 0 })
 		x.press(key) // too early: typing, or nothing
 		x.press("ctrl+u")
-		if len(x.w.said()) != 0 || !x.m.talk.running && key != "esc" {
-			t.Fatalf("%s answered at once", key)
-		}
 		if key == "esc" {
 			continue // esc interrupts the turn, which answers no
+		}
+		if len(x.w.said()) != 0 {
+			t.Fatalf("%s answered at once", key)
 		}
 		x.pass(time.Second)
 		x.press(key)
