@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -152,6 +153,26 @@ func TestScriptQuestion(t *testing.T) {
 	if asked != 3 || strings.Join(strings.Fields(text), "") != "[true,false,true]" || len(l.of(EventAsk)) != 3 {
 		t.Errorf("asked %d times: %s", asked, text)
 	}
+}
+
+// TestScriptClock: a person may think longer than a script may run.
+func TestScriptClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := steps(calls("code_mode", script(`return tools.call('mcp__s__x', {intent: 'x', arguments: {}}).success`)), says("ok"))
+		conv := New(Config{
+			Provider: m, Tools: offering(t, server("s", "x", echo)),
+			Ask: func(context.Context, permission.Question) (permission.Answer, error) {
+				time.Sleep(time.Hour) // synthetic time of the bubble
+				return permission.Once, nil
+			},
+		})
+		if _, err := conv.Send(context.Background(), prompt("go")); err != nil {
+			t.Fatal(err)
+		}
+		if got := lastText(m.seen()[1]); got != "true" {
+			t.Errorf("result %s", got)
+		}
+	})
 }
 
 // TestScriptOverlap: callAll has calls to one server under way together and keeps their order. // R-G5 R-P4
@@ -337,6 +358,20 @@ func TestHooks(t *testing.T) {
 	}
 	if ran != 3 || strings.Contains(seen, canary) || strings.Contains(seen, "after_tool c2") || strings.Contains(seen, "code_mode") {
 		t.Errorf("%d calls ran; hooks saw\n%s", ran, seen)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	late, _ := converse(t, Config{
+		Provider: steps(calls("mcp__s__x", `{"intent":"late","arguments":{}}`)), Hooks: hooks, Gate: allow("*"),
+		Tools: offering(t, server("s", "x", func(context.Context, tool.Call) (tool.Result, error) {
+			cancel()
+			return tool.TextResult("done all the same"), nil
+		})),
+	})
+	if _, err := late.Send(ctx, prompt("go")); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(file); err != nil || !strings.Contains(string(data), "done all the same") {
+		t.Errorf("the hook after a call that was interrupted saw %s, %v", data[len(seen):], err)
 	}
 	last := m.seen()[len(m.seen())-1]
 	if got := results(last)["c2"]; !got.IsError || !strings.Contains(got.Content[0].Text, "refused by a hook: ") || !strings.Contains(got.Content[0].Text, "not this one") {

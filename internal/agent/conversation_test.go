@@ -295,11 +295,14 @@ func TestSessionSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m2 := steps(says("hello again"))
+	m2 := steps(calls("read", `{"intent":"why"}`), says("hello again"))
 	resumed, _ := converse(t, Config{Provider: m2, Session: again})
 	send(t, resumed, "still there?")
 	if n := len(m2.seen()[0].Messages); n != 5 {
 		t.Errorf("the resumed conversation has %d messages", n)
+	}
+	if id := resumed.Messages()[5].Blocks[0].CallID; id == "c1" {
+		t.Error("a call has the id of one before the resumption")
 	}
 }
 
@@ -321,9 +324,14 @@ func TestNotRecordedNotRun(t *testing.T) {
 		ran = true
 		return tool.TextResult(""), nil
 	}))})
-	turn, err := conv.Send(t.Context(), prompt("go"))
-	if turn.Stop != StopFailed || err == nil || ran {
-		t.Errorf("turn = %+v, %v, ran = %v", turn, err, ran)
+	for range 2 {
+		turn, err := conv.Send(t.Context(), prompt("go"))
+		if turn.Stop != StopFailed || err == nil || ran {
+			t.Errorf("turn = %+v, %v, ran = %v", turn, err, ran)
+		}
+	}
+	if n := len(m.seen()); n != 1 {
+		t.Errorf("%d requests: a prompt was sent that is not recorded", n)
 	}
 }
 

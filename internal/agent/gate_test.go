@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"magi-code/internal/permission"
 	"magi-code/internal/tool"
@@ -98,42 +99,74 @@ func TestPermission(t *testing.T) {
 
 // TestQuestions: one at a time, in our words, and an answer for more than this call counts for the questions behind it.
 func TestQuestions(t *testing.T) {
-	var standing, asked, saved atomic.Int32
-	var once sync.Once
-	first := make(chan struct{})
-	ask := func(_ context.Context, q permission.Question) (permission.Answer, error) {
-		if standing.Add(1) != 1 {
-			t.Error("two questions at once")
-		}
-		defer standing.Add(-1)
-		asked.Add(1)
-		once.Do(func() { close(first) })
-		if q.Server != "s" || q.Remote != "x" || q.Intent != "why" || string(q.Input) != `{"intent":"why","arguments":{"a":1}}` || q.Diff != "+a" {
-			t.Errorf("question %+v", q)
-		}
-		return permission.Always, nil
-	}
-	one := `{"intent":"why","arguments":{"a":1}}`
-	m := steps(calls("mcp__s__x", one, "mcp__s__x", one, "mcp__s__x", one), calls("mcp__s__x", one), says("ok"))
-	conv, l := converse(t, Config{
-		Provider: m, Ask: ask,
-		Preview: func(context.Context, tool.Call) string { return "+a\n" },
-		Gate: NewGate(permission.Rules{Ask: []string{"mcp__s__*"}}, func(_ context.Context, pattern string) error {
-			saved.Add(1)
-			if pattern != "mcp__s__x" {
-				t.Errorf("saved %q", pattern)
+	synctest.Test(t, func(t *testing.T) {
+		var standing, asked, saved atomic.Int32
+		ask := func(_ context.Context, q permission.Question) (permission.Answer, error) {
+			if standing.Add(1) != 1 {
+				t.Error("two questions at once")
 			}
-			return nil
-		}),
-		Tools: offering(t, server("s", "x", echo)),
+			defer standing.Add(-1)
+			time.Sleep(time.Second) // synthetic time of the bubble: the other calls wait behind this one
+			if q.Server != "s" || q.Remote != "x" || q.Intent != "why" || string(q.Input) != `{"intent":"why","arguments":{"a":1}}` || q.Diff != "+a" {
+				t.Errorf("question %+v", q)
+			}
+			if asked.Add(1) == 1 {
+				return permission.Once, nil
+			}
+			return permission.Always, nil
+		}
+		one := `{"intent":"why","arguments":{"a":1}}`
+		m := steps(calls("mcp__s__x", one, "mcp__s__x", one, "mcp__s__x", one, "mcp__s__x", one), calls("mcp__s__x", one), says("ok"))
+		l := &log{}
+		conv := New(Config{
+			Provider: m, Ask: ask, Emit: l.add,
+			Preview: func(context.Context, tool.Call) string { return "+a\n" },
+			Gate: NewGate(permission.Rules{Ask: []string{"mcp__s__*"}}, func(_ context.Context, pattern string) error {
+				saved.Add(1)
+				if pattern != "mcp__s__x" {
+					t.Errorf("saved %q", pattern)
+				}
+				return nil
+			}),
+			Tools: offering(t, server("s", "x", echo)),
+		})
+		if _, err := conv.Send(context.Background(), prompt("go")); err != nil {
+			t.Fatal(err)
+		}
+		if asked.Load() != 2 || saved.Load() != 1 {
+			t.Errorf("asked %d times, saved %d times", asked.Load(), saved.Load())
+		}
+		if n := l.of(EventNotice); len(n) != 1 || !strings.Contains(n[0].Text, `ask rule "mcp__s__*"`) {
+			t.Errorf("notices %+v", n)
+		}
+		for _, e := range l.of(EventResult) {
+			if e.IsError {
+				t.Errorf("refused: %s", e.Text)
+			}
+		}
 	})
-	send(t, conv, "go")
-	<-first
-	if asked.Load() != 1 || saved.Load() != 1 {
-		t.Errorf("asked %d times, saved %d times", asked.Load(), saved.Load())
+}
+
+// TestAnsweredTooLate: a yes that comes with the interruption does not run the call.
+func TestAnsweredTooLate(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := false
+	conv, l := converse(t, Config{
+		Provider: steps(calls("mcp__s__x", `{"intent":"x","arguments":{}}`)),
+		Tools: offering(t, server("s", "x", func(context.Context, tool.Call) (tool.Result, error) {
+			ran = true
+			return tool.Result{}, nil
+		})),
+		Ask: func(context.Context, permission.Question) (permission.Answer, error) {
+			cancel()
+			return permission.Once, nil
+		},
+	})
+	if turn, err := conv.Send(ctx, prompt("go")); err != nil || turn.Stop != StopInterrupted || ran {
+		t.Errorf("turn = %+v, %v, ran = %v", turn, err, ran)
 	}
-	if n := l.of(EventNotice); len(n) != 1 || !strings.Contains(n[0].Text, `ask rule "mcp__s__*"`) {
-		t.Errorf("notices %+v", n)
+	if r := l.of(EventResult); len(r) != 1 || r[0].Text != interruptedBefore {
+		t.Errorf("result %+v", r)
 	}
 }
 

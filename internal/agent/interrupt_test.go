@@ -11,6 +11,7 @@ import (
 
 	"magi-code/internal/permission"
 	"magi-code/internal/provider"
+	"magi-code/internal/session"
 	"magi-code/internal/tool"
 )
 
@@ -81,7 +82,8 @@ func TestInterruptTool(t *testing.T) {
 		quick := func(context.Context, tool.Call) (tool.Result, error) { return tool.TextResult("ready"), nil }
 		m := steps(calls("quick", `{"intent":"x"}`, "waits", `{"intent":"x"}`, "deaf", `{"intent":"x"}`))
 		l := &log{}
-		conv := New(Config{Provider: m, Emit: l.add, Tools: offering(t, reader("quick", quick), reader("waits", waits), reader("deaf", deaf))})
+		store, s := newSession(t)
+		conv := New(Config{Provider: m, Emit: l.add, Session: s, Tools: offering(t, reader("quick", quick), reader("waits", waits), reader("deaf", deaf))})
 		time.AfterFunc(time.Second, cancel)
 		began := time.Now()
 		turn, err := conv.Send(ctx, prompt("go"))
@@ -111,6 +113,11 @@ func TestInterruptTool(t *testing.T) {
 		}
 		if err := conv.Close(context.Background()); err != nil {
 			t.Error(err)
+		}
+		for _, e := range stored(t, store, s.ID()) {
+			if e.Kind == session.Result && e.Tool == "deaf" {
+				t.Errorf("a call of an ended turn was recorded: %+v", e)
+			}
 		}
 	})
 }
