@@ -73,9 +73,42 @@ func TestLoginCommand(t *testing.T) {
 	if o := p.run(t, "mcp", "list"); !strings.Contains(o.out, "authenticated") || strings.Contains(o.out, "not authenticated") || !strings.Contains(o.out, "tool") {
 		t.Errorf("after the login: %v", o)
 	}
+	checkTokensStay(t, p)
 	p.run(t, "mcp", "logout", "auth")
 	if o := p.run(t, "mcp", "test", "auth"); o.code == 0 {
 		t.Errorf("after the logout: %v", o)
+	}
+}
+
+// checkTokensStay looks for what the login gave in the output of commands and in all files but the one for it. S34, R-D5.
+func checkTokensStay(t *testing.T, p *place) {
+	t.Helper()
+	secrets := []string{"zoo-access", "zoo-refresh", "zoo-code"}
+	for _, args := range [][]string{{"mcp", "list", "--json"}, {"mcp", "get", "auth", "--json"}, {"mcp", "test", "auth", "--json"}, {"mcp", "call", "auth", "echo", "--json"},
+		{"run", "--provider", "offline", "--json", "--allow", "*", "call mcp__auth__echo {}"}} {
+		o := p.run(t, args...)
+		for _, s := range secrets {
+			if strings.Contains(o.out+o.err, s) {
+				t.Errorf("%v tells %s: %v", args, s, o)
+			}
+		}
+	}
+	kept := false
+	err := filepath.WalkDir(p.home, func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		for _, s := range secrets {
+			if strings.Contains(string(b), s) && path != filepath.Join(p.home, "mcp-tokens", "auth.json") {
+				t.Errorf("%s holds %s", path, s)
+			}
+		}
+		kept = kept || strings.Contains(string(b), secrets[0])
+		return err
+	})
+	if err != nil || !kept {
+		t.Errorf("the token is nowhere, or a file cannot be read: %v", err)
 	}
 }
 

@@ -16,5 +16,5 @@ func TestStaleListingIsShown(t *testing.T) {
 	x.seesNot("stale") // of the first server
 	x.press("down")
 	x.settle()
-	x.sees("2 tools", "listing is stale: the last refresh failed", "the listing repeats a cursor")
+	x.sees("2 tools", "listing is stale", "the listing repeats a cursor")
 }
