@@ -103,6 +103,9 @@ func (r *run) runCodeMode(ctx context.Context, call tool.Call) (tool.Result, err
 		text = "the script failed: " + err.Error()
 	} else {
 		text = showValue(value)
+		if text == "null" && console == "" && !strings.Contains(input.Code, "return") {
+			text = "the script ended without a result: give back with return what you want to see"
+		}
 	}
 	if console != "" {
 		text += "\n\nconsole:\n" + strings.TrimRight(console, "\n")

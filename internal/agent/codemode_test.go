@@ -213,6 +213,10 @@ func TestScriptFails(t *testing.T) {
 	if !isError || text != "the script failed: line 2: ReferenceError: 'nothing' is not defined\n\nconsole:\ngot here" {
 		t.Errorf("%v %q", isError, text)
 	}
+	text, isError, _ = runScript(t, Config{}, "1 + 1")
+	if isError || !strings.Contains(text, "ended without a result") {
+		t.Errorf("%v %q", isError, text)
+	}
 	text, isError, _ = runScript(t, Config{}, "return 'plain text'")
 	if isError || text != "plain text" {
 		t.Errorf("%v %q", isError, text)

@@ -77,6 +77,9 @@ const (
 	// stopGrace is how long a script may take to stop once it was told to. The engine asks at every loop and call of
 	// the script, but not inside its own native loops; the prelude bounds those that are known.
 	stopGrace = 5 * time.Second
+	// maxEngines is how many scripts of one Runner have an engine at once, each with its heap; others wait. A script that
+	// another one started through a subagent does not wait, for the two would wait for each other.
+	maxEngines = 4
 	// maxStuck is how many scripts that do not stop are borne before no further one is started.
 	maxStuck = 1
 )
@@ -88,10 +91,11 @@ var (
 
 // Runner runs scripts. The zero Runner is ready; its methods may be called concurrently.
 type Runner struct {
-	work  sync.WaitGroup
-	stuck atomic.Int32
-	mu    sync.Mutex
-	ends  []<-chan struct{} // of scripts that did not stop in time
+	work   sync.WaitGroup
+	stuck  atomic.Int32
+	mu     sync.Mutex
+	places chan struct{}     // one for each engine
+	ends   []<-chan struct{} // of scripts that did not stop in time
 }
 
 // Run executes source as a function body and returns what it returned as JSON (null for undefined). Errors say in one
@@ -105,6 +109,11 @@ func (r *Runner) Run(ctx context.Context, source string, h Host, l Limits) (valu
 	if r.stuck.Load() >= maxStuck {
 		return nil, "", errStuck
 	}
+	leave, err := r.enter(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	defer leave()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	c := newClock(l.Time, func() { cancel(errTime) })
@@ -130,6 +139,25 @@ func (r *Runner) Run(ctx context.Context, source string, h Host, l Limits) (valu
 		}
 	}
 	return result, s.console(), failure
+}
+
+// enter waits for a place.
+func (r *Runner) enter(ctx context.Context) (leave func(), err error) {
+	if ctx.Value(clockKey{}) != nil {
+		return func() {}, nil
+	}
+	r.mu.Lock()
+	if r.places == nil {
+		r.places = make(chan struct{}, maxEngines)
+	}
+	places := r.places
+	r.mu.Unlock()
+	select {
+	case places <- struct{}{}:
+		return func() { <-places }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("the script was interrupted before it started: %w", context.Cause(ctx))
+	}
 }
 
 // abandon keeps an eye on a script that does not stop.

@@ -173,6 +173,59 @@ func TestStuck(t *testing.T) {
 	})
 }
 
+// TestEngines: four scripts have an engine at once, and one that a script started does not wait for a place.
+func TestEngines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r Runner
+		var now, most atomic.Int32
+		nested := func(ctx context.Context) Outcome {
+			v, _, err := r.Run(ctx, "return 7", Host{}, Limits{})
+			if err != nil {
+				return Outcome{Error: err.Error()}
+			}
+			return Outcome{Success: true, Content: v}
+		}
+		host := call(func(ctx context.Context, _ jsontext.Value) Outcome {
+			most.Store(max(most.Load(), now.Add(1)))
+			defer now.Add(-1)
+			time.Sleep(time.Second) // synthetic time of the bubble
+			return nested(ctx)
+		})
+		var work sync.WaitGroup
+		for range 2 * maxEngines {
+			work.Go(func() {
+				if v, _, err := r.Run(t.Context(), "return tools.call('f').content", host, Limits{}); err != nil || string(v) != "7" {
+					t.Errorf("%s, %v", v, err)
+				}
+			})
+		}
+		work.Wait()
+		if most.Load() != maxEngines {
+			t.Errorf("%d engines at once", most.Load())
+		}
+	})
+}
+
+// FuzzBridge: whatever a script manages to send through the bridge, the answer is JSON or an error.
+func FuzzBridge(f *testing.F) {
+	f.Add("call", `[{"name":"add","input":{"intent":"x","a":1,"b":2}}]`)
+	f.Add("call", `[{"name":"read"},null,{"input":[]},{"name":"\ud800","input":"\ud800"}]`)
+	f.Add("search", `{"query":"read","limit":1e400}`)
+	f.Add("describe", "\xff")
+	f.Add("budget", "")
+	f.Add("list", "x")
+	f.Add("log", "\x00")
+	f.Fuzz(func(t *testing.T, op, payload string) {
+		c := newClock(time.Minute, func() {})
+		defer c.stop()
+		s := &script{host: world(), limits: DefaultLimits(), clock: c}
+		answer, err := s.bridge(t.Context(), []any{op, payload})
+		if text, ok := answer.(string); err == nil && (!ok || !jsontext.Value(text).IsValid(jsontext.AllowInvalidUTF8(true))) {
+			t.Errorf("answer %v", answer)
+		}
+	})
+}
+
 // TestSearch ranks by name, then by description.
 func TestSearch(t *testing.T) {
 	c := &catalog{tools: []ToolInfo{
