@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
-
 	"github.com/spf13/cobra"
 
 	"magi-code/internal/mcp/definition"
@@ -23,12 +21,10 @@ definition changes.`,
 	return c
 }
 
-// printJSON writes one indented document. encoding/json escapes control characters below U+0020 itself; bidi
-// overrides and the like are cleaned by whoever puts text into v.
+// printJSON writes one indented document.
 func (a *app) printJSON(v any) error {
-	e := json.NewEncoder(a.out)
+	e := newEncoder(a.out)
 	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
 	return e.Encode(v)
 }
 

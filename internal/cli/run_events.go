@@ -98,11 +98,10 @@ type callLine struct {
 	Input  json.RawMessage `json:"input,omitempty"`
 }
 
-// jsonEvents prints every event as one line. JSON escapes control characters; a consumer that prints text to a
-// terminal has to clean it like any text of a model.
+// jsonEvents prints every event as one line. A consumer that prints its texts to a terminal has to clean them like any
+// text of a model.
 func (a *app) jsonEvents() func(agent.Event) {
-	enc := json.NewEncoder(a.out)
-	enc.SetEscapeHTML(false)
+	enc := newEncoder(a.out)
 	return func(e agent.Event) {
 		l := eventLine{Type: e.Kind, Time: e.Time, Path: e.Path, Text: e.Text, IsError: e.IsError, Diff: e.Diff, Stop: e.Stop, Hint: e.Hint}
 		if c := e.Call; c != nil {
