@@ -59,6 +59,7 @@ func TestNoSecretAnywhere(t *testing.T) {
 	  "good":   {"command": "` + zoo + `", "args": ["good", "--token=${SECRET_ARG}"], "env": {"SECRET": "${SECRET_ENV}", "LITERAL": "` + canaryLiteral + `"}},
 	  "dies":   {"command": "` + zoo + `", "args": ["exit-early", "--token=${SECRET_ARG}"], "env": {"SECRET": "${SECRET_ENV}"}},
 	  "absent": {"command": "/does/not/exist-${SECRET_ARG}", "env": {"SECRET": "${SECRET_ENV}"}},
+	  "fails":  {"command": "` + zoo + `", "args": ["error-secrets"], "env": {"SECRET": "${SECRET_ENV}"}},
 	  "remote": {"type": "http", "url": "http://127.0.0.1:1/mcp?key=${SECRET_QUERY}", "headers": {"Authorization": "Bearer ${SECRET_HEADER}"}, "timeout": 2},
 	  "bad":    {"type": "http", "url": "https://mcp.example.com/", "headers": {"X-Bad": "${SECRET_BROKEN}"}},
 	  "nourl":  {"type": "http", "url": "${SECRET_QUERY}://x/"}
@@ -76,7 +77,7 @@ func TestNoSecretAnywhere(t *testing.T) {
 		}
 		return string(out)
 	}
-	all := []string{"good", "dies", "absent", "remote", "bad", "nourl"}
+	all := []string{"good", "dies", "absent", "fails", "remote", "bad", "nourl"}
 	for _, name := range all {
 		run("mcp", "get", name)
 		run("mcp", "get", name, "--json")
@@ -92,6 +93,14 @@ func TestNoSecretAnywhere(t *testing.T) {
 		t.Errorf("the server's own environment dump shows no redacted value:\n%s", out)
 	}
 	run("mcp", "call", "good", "env", "{}", "--json")
+	if out := run("mcp", "call", "fails", "echo", "{}"); !strings.Contains(out, "SECRET=[redacted]") {
+		t.Errorf("the error shows no redacted value:\n%s", out)
+	}
+	run("__complete", "mcp", "call", "good", "")
+	run("mcp", "login", "remote")
+	run("mcp", "logout", "remote")
+	run("mcp", "remove", "nowhere")
+	run("mcp", "add", "good", "--", "x")
 	for _, name := range all[1:] {
 		run("mcp", "revoke", name)
 	}
