@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"magi-code/test/tty"
 	"magi-code/test/zoo/httpzoo"
@@ -38,6 +39,67 @@ func TestApproveOnATerminal(t *testing.T) {
 		if approved := !strings.Contains(o.out, "never approved"); approved != (c.code == 0) {
 			t.Errorf("%q: %v", c.answer, o)
 		}
+	}
+}
+
+// TestMissionControl: with a real server, what is typed early waits, a tool runs after a question, /mcp revokes for the next
+// launch, and everything ends in order. R-G9, R-G3, R-A9.
+func TestMissionControl(t *testing.T) {
+	p := newPlace(t)
+	p.define(t, map[string]map[string]any{"files": {"args": []string{"slow-init", "ms=500"}}})
+	p.approve(t, "files")
+	x := tty.Start(t, p.command(context.Background(), "--provider", "offline"), 120, 40)
+	x.WaitFor("0 of 1 ready", "files")
+	x.Type(`call mcp__files__echo {"text": "from the server"}`)
+	x.Press("enter")
+	x.WaitFor("May this tool run?", "files", "echo", "from the server")
+	<-time.After(time.Second) // a question takes no key at once
+	x.Press("y")
+	x.WaitFor("answered: from the server")
+	x.Type("/mcp")
+	x.Press("enter")
+	x.WaitFor("changes apply at the next launch", "enter revoke")
+	x.Press("enter")
+	x.WaitFor("it does not start")
+	x.Press("esc")
+	x.WaitGone("MCP servers")
+	x.Type(`call mcp__files__add {"a": 1, "b": 2}`)
+	x.Press("enter")
+	x.WaitFor("May this tool run?", "add")
+	<-time.After(time.Second)
+	x.Press("y")
+	x.WaitFor("answered: 3")
+	x.Type("/quit")
+	x.Press("enter")
+	if code := x.Exit(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	x.CheckRestored()
+	if left := p.left(); left != nil {
+		t.Errorf("left over: %v", left)
+	}
+	if o := p.run(t, "mcp", "test", "files"); o.code != exitNotApproved || !strings.Contains(o.err, "revoked") {
+		t.Errorf("the next launch: %v", o)
+	}
+}
+
+// TestFailedStartSaysWhy: a server that fails at the start ends Mission Control with its name, phase, last words and the way to
+// revoke it; the terminal is as it was, and what was typed is given back, not run. R-G9.
+func TestFailedStartSaysWhy(t *testing.T) {
+	p := newPlace(t)
+	p.define(t, map[string]map[string]any{"broken": {"args": []string{"exit-early"}}, "files": {"args": []string{"good"}}})
+	p.approve(t, "broken", "files")
+	x := tty.Start(t, p.command(context.Background(), "--provider", "offline", "--prompt", "say never"), 400, 40)
+	if code := x.Exit(); code == 0 {
+		t.Error("exit code 0")
+	}
+	x.WaitFor(`server "broken": initialize: `, "cannot open the database", "magi-code mcp revoke broken", "not run: say never")
+	x.CheckRestored()
+	if left := p.left(); left != nil {
+		t.Errorf("left over: %v", left)
+	}
+	if _, err := os.Stat(filepath.Join(p.home, "sessions")); err == nil {
+		t.Error("the prompt that was not run has a session")
 	}
 }
 
