@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"magi-code/internal/hook"
+	"magi-code/internal/provider"
 )
 
 func testHooks(t *testing.T, zoo string) {
@@ -146,6 +148,22 @@ func hooksPayload(t *testing.T, zoo string) {
 	}
 	if want := []string{"before_tool code_mode false", "before_tool mcp__s__add false", "after_tool mcp__s__add true"}; !slices.Equal(lines, want) {
 		t.Errorf("a script's documents: %q", lines)
+	}
+	if err := os.Remove(log); err != nil {
+		t.Fatal(err)
+	}
+	s.talk(delegates(tasks(object{"name": "child", "prompt": "x"}), func(_ context.Context, q provider.Request) []provider.Event {
+		if len(answers(q)) > 0 {
+			return says("done")
+		}
+		return calls("mcp__s__echo", with(`{"text":"y"}`))
+	}), nil).turn("go")
+	lines = nil
+	for _, p := range documents(t, log) {
+		lines = append(lines, fmt.Sprintf("%s %s %v", p.Event, p.Tool, p.Path))
+	}
+	if want := []string{"before_tool subagents []", "before_tool mcp__s__echo [child]", "after_tool mcp__s__echo [child]"}; !slices.Equal(lines, want) {
+		t.Errorf("a child's documents: %q", lines)
 	}
 }
 
