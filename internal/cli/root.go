@@ -2,20 +2,34 @@ package cli
 
 import (
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
 
-// version is stamped by the release build (-ldflags "-X magi-code/internal/cli.testOnlyVersion=..." is not how:
-// see buildVersion).
+// version is the version in development: what a build says of itself when git knows no tag yet, or nothing is stamped.
 const version = "0.105.0-dev"
 
-// buildVersion is the version of this binary: the stamped module version of a release, else the development version.
+// buildVersion is the version of this binary as Go stamped it from git (docs/release.md).
 func buildVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return version
 	}
-	return version
+	return stampedVersion(info.Main.Version)
+}
+
+// stampedVersion turns a module version into ours: a tag without its v; the version in development with the commit when there
+// is no tag.
+func stampedVersion(module string) string {
+	if module == "" || module == "(devel)" {
+		return version
+	}
+	if untagged, ok := strings.CutPrefix(module, "v0.0.0-"); ok {
+		_, commit, _ := strings.Cut(untagged, "-")
+		return version + "+" + strings.ReplaceAll(commit, "+", ".")
+	}
+	return strings.TrimPrefix(module, "v")
 }
 
 func newRoot(a *app) *cobra.Command {
