@@ -69,7 +69,10 @@ func (a *app) missionControl(ctx context.Context, o conversationFlags, prompt st
 func (c *cockpit) options(prompt, resume string) tui.Options {
 	userHome, _ := os.UserHomeDir() // only to show ~
 	in, _ := c.a.in.(*os.File)      // a terminal, as was checked
-	out, _ := c.a.out.(*os.File)
+	var out *os.File
+	if o, ok := c.a.out.(*output); ok {
+		out = o.File
+	}
 	var names []string
 	for _, e := range c.w.entries {
 		if _, ok := e.Approved(); ok {
@@ -78,7 +81,8 @@ func (c *cockpit) options(prompt, resume string) tui.Options {
 	}
 	return tui.Options{
 		In: in, Out: out, Environ: c.a.environ, Version: buildVersion(), Dir: c.w.cwd, Home: userHome,
-		Model: c.w.provider.Name() + "/" + c.w.model, Prompt: prompt, Resume: resume, Servers: names,
+		Model: c.w.provider.Name() + "/" + c.w.model, Prompt: prompt, Resume: resume,
+		Servers: names, Waiting: len(c.w.entries) - len(names),
 		Start: c.start, NewConversation: c.newConversation,
 		Entries:     c.definitions,
 		Review:      c.w.servers.store.Review,

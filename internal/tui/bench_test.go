@@ -14,7 +14,7 @@ import (
 
 // quietRuntime starts nothing.
 func quietRuntime() runtime {
-	return runtime{relay: newRelay(), do: func(func() tea.Msg) {}, started: func(Servers) {}, opened: func(Conversation) {}}
+	return runtime{relay: newRelay(), do: func(func() tea.Msg) {}, drawn: func() {}, started: func(Servers) {}, opened: func(Conversation) {}}
 }
 
 // longModel has a transcript of n events: prompts, thoughts, answers, calls with results.

@@ -104,5 +104,6 @@ type runtime struct {
 	do      func(func() tea.Msg) // runs work in a goroutine that Run waits for, and sends its message
 	started func(Servers)        // what must be closed at the end, known before the model hears of it
 	opened  func(Conversation)
+	drawn   func() // waits for the first frame
 	relay   *relay
 }

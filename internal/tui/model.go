@@ -176,6 +176,7 @@ func (m *model) startServers() {
 	}
 	ctx, start, rt := m.ctx, m.o.Start, m.rt
 	rt.do(func() tea.Msg {
+		rt.drawn()
 		s, err := start(ctx, rt.relay.setStatus)
 		rt.started(s)
 		rt.relay.push(startedMsg{s, err}) // behind the statuses that led to it

@@ -41,7 +41,7 @@ func newRig(t testing.TB, w *fakeWorld, cols, rows int, change ...func(*Options)
 	for _, c := range change {
 		c(&o)
 	}
-	r.m = newModel(ctx, o, runtime{relay: relay, started: func(Servers) {}, opened: func(Conversation) {}, do: func(f func() tea.Msg) {
+	r.m = newModel(ctx, o, runtime{relay: relay, drawn: func() {}, started: func(Servers) {}, opened: func(Conversation) {}, do: func(f func() tea.Msg) {
 		r.pending++
 		r.work.Go(func() {
 			for _, msg := range []tea.Msg{f(), workDone{}} {

@@ -27,6 +27,7 @@ type program struct {
 	cancel context.CancelFunc
 	tea    *tea.Program
 	relay  *relay
+	screen *screenFile
 	work   sync.WaitGroup // goroutines that the model started
 	mu     sync.Mutex
 	crash  string
@@ -42,7 +43,10 @@ func Run(ctx context.Context, o Options) (Exit, error) {
 	run, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p := &program{o: o, ctx: run, cancel: cancel, relay: newRelay()}
-	m := newModel(run, o, runtime{do: p.do, relay: p.relay, started: p.started, opened: p.opened})
+	if o.Out != nil {
+		p.screen = newScreenFile(o.Out)
+	}
+	m := newModel(run, o, runtime{do: p.do, relay: p.relay, started: p.started, opened: p.opened, drawn: p.drawn})
 	if o.Out != nil {
 		if w, h, err := term.GetSize(o.Out.Fd()); err == nil {
 			m.resize(w, h)
@@ -107,7 +111,7 @@ func (p *program) options() []tea.ProgramOption {
 		opts = append(opts, tea.WithInput(nil))
 	}
 	if p.o.Out != nil {
-		opts = append(opts, tea.WithOutput(p.o.Out))
+		opts = append(opts, tea.WithOutput(p.screen))
 	}
 	switch p.o.ColorDepth {
 	case "none":
@@ -167,6 +171,20 @@ func (p *program) shutdown(ctx context.Context, m *model) Exit {
 		cancel()
 	}
 	return exit
+}
+
+// drawn waits for the first frame.
+func (p *program) drawn() {
+	if p.screen == nil {
+		return
+	}
+	timer := time.NewTimer(frameWait)
+	defer timer.Stop()
+	select {
+	case <-p.screen.drawn:
+	case <-timer.C:
+	case <-p.ctx.Done():
+	}
 }
 
 func (p *program) started(s Servers) {

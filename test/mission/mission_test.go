@@ -1,0 +1,294 @@
+//go:build unix
+
+// Package mission drives the real binary's Mission Control in a pseudo-terminal.
+package mission
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"magi-code/test/tty"
+)
+
+// testOnlyBinary is magi-code, built once for all tests here.
+var testOnlyBinary string
+
+func TestMain(m *testing.M) { os.Exit(build(m)) }
+
+func build(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "magi-code-mission-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	testOnlyBinary = filepath.Join(dir, "magi-code")
+	if out, err := exec.Command("go", "build", "-o", testOnlyBinary, "magi-code").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "%v: %s\n", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// place is a home and a project.
+type place struct {
+	t         testing.TB
+	home, dir string
+}
+
+// newPlace makes a project with servers by name; each is a command line.
+func newPlace(t testing.TB, servers map[string][]string) *place {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &place{t: t, home: filepath.Join(root, "home"), dir: filepath.Join(root, "project")}
+	for _, d := range []string{p.home, p.dir} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.define(servers)
+	return p
+}
+
+func (p *place) define(servers map[string][]string) {
+	p.t.Helper()
+	m := map[string]any{}
+	for name, argv := range servers {
+		m[name] = map[string]any{"command": argv[0], "args": argv[1:]}
+	}
+	b, err := json.MarshalIndent(map[string]any{"mcpServers": m}, "", "  ")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(p.dir, ".mcp.json"), b, 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// command is magi-code in this place.
+func (p *place) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(testOnlyBinary, args...)
+	cmd.Dir = p.dir
+	cmd.Env = []string{"MC_HOME=" + p.home, "HOME=" + p.home, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}
+	return cmd
+}
+
+func (p *place) run(args ...string) string {
+	p.t.Helper()
+	out, err := p.command(args...).CombinedOutput()
+	if err != nil {
+		p.t.Fatalf("%v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// approve approves servers as a user of the command line would.
+func (p *place) approve(names ...string) {
+	p.t.Helper()
+	for _, n := range names {
+		hex := regexp.MustCompile(`[0-9a-f]{64}`).FindString(p.run("mcp", "get", n))
+		p.run("mcp", "approve", n, "--fingerprint", hex)
+	}
+}
+
+// open opens Mission Control with the offline planner.
+func (p *place) open(cols, rows int, args ...string) *tty.Terminal {
+	p.t.Helper()
+	return tty.Start(p.t, p.command(append([]string{"--provider", "offline"}, args...)...), cols, rows)
+}
+
+func quit(t *testing.T, x *tty.Terminal) {
+	t.Helper()
+	x.Type("/quit")
+	x.WaitFor("/quit")
+	x.Press("enter")
+	if code := x.Exit(); code != 0 {
+		t.Errorf("exit code %d\n%s", code, x.Screen())
+	}
+	x.CheckRestored()
+	x.CheckBytes()
+}
+
+func demo() []string { return []string{testOnlyBinary, "demo-server"} }
+
+// R-G9, from nothing to an answer: see the server, approve it, start again, ask, permit, read.
+func TestApproveStartAskAnswer(t *testing.T) {
+	p := newPlace(t, map[string][]string{"notes": demo()})
+	x := p.open(100, 30)
+	x.WaitFor("● ready", "1 not approved: /mcp")
+	x.Type("/mcp")
+	x.WaitFor("▸ /mcp")
+	x.Press("enter")
+	x.WaitFor("notes", "never approved", "demo-server", "not running in this session", "enter approve")
+	x.Wait("the fingerprint", func(s string) bool { return regexp.MustCompile(`[0-9a-f]{64}`).MatchString(s) })
+	x.Press("enter")
+	x.WaitFor("approved: it starts at the next launch")
+	x.Press("esc")
+	x.WaitFor("● ready")
+	quit(t, x)
+
+	x = p.open(100, 30, "--prompt", `Search the notes for "tea".`)
+	x.WaitFor("notes › search_notes", "May this tool run?", "[y] once")
+	x.Press("y")
+	x.WaitFor("Black tea wants four minutes", "● ready")
+	quit(t, x)
+	x.WaitFor("magi-code --resume")
+
+	x = p.open(100, 40, "--continue")
+	x.WaitFor("❯ Search the notes", "Black tea wants four minutes", "resumed")
+	quit(t, x)
+}
+
+// R-A6, S5: a definition that changes under the open view is not approved.
+func TestDefinitionChangesUnderTheView(t *testing.T) {
+	p := newPlace(t, map[string][]string{"notes": demo()})
+	x := p.open(100, 30)
+	x.WaitFor("● ready")
+	x.Type("/mcp")
+	x.WaitFor("▸ /mcp")
+	x.Press("enter")
+	x.WaitFor("demo-server")
+	x.Wait("the fingerprint", func(s string) bool { return regexp.MustCompile(`[0-9a-f]{64}`).MatchString(s) })
+	p.define(map[string][]string{"notes": {testOnlyBinary, "evil-server"}})
+	x.Press("enter")
+	x.WaitFor("not approved", "changed after it was shown", "evil-server")
+	if out := p.run("mcp", "list"); !strings.Contains(out, "never approved") {
+		t.Errorf("saved all the same:\n%s", out)
+	}
+	p.define(map[string][]string{"notes": demo()})
+	x.Press("r")
+	x.WaitFor("demo-server")
+	x.Wait("the fingerprint", func(s string) bool { return regexp.MustCompile(`[0-9a-f]{64}`).MatchString(s) })
+	x.Press("enter")
+	x.WaitFor("approved: it starts at the next launch", "enter revoke")
+	x.Press("enter")
+	x.WaitFor("revoked: it does not start at the next launch")
+	x.Press("esc")
+	x.WaitFor("● ready")
+	quit(t, x)
+	if out := p.run("mcp", "list"); !strings.Contains(out, "revoked") {
+		t.Errorf("not saved:\n%s", out)
+	}
+}
+
+// R-G9: a server that fails ends the program: terminal restored, non-zero, server, phase, reason, both cures, prompts.
+func TestFailedStart(t *testing.T) {
+	p := newPlace(t, map[string][]string{"broken": {"/bin/sh", "-c", "echo no database >&2; exit 3"}, "notes": demo()})
+	p.approve("broken", "notes")
+	x := p.open(100, 30, "--prompt", "the queued prompt")
+	if code := x.Exit(); code == 0 {
+		t.Error("exit code 0")
+	}
+	x.WaitFor("the queued prompt", `server "broken"`, "3", "magi-code mcp revoke broken")
+	x.CheckRestored()
+}
+
+// Issue 4, S12: whatever ends it and whatever it does then, the terminal is as it was and no server is left.
+func TestNothingIsLeft(t *testing.T) {
+	for _, how := range []string{"sigterm", "sighup", "hangup", "quit"} {
+		t.Run(how, func(t *testing.T) {
+			mark := fmt.Sprintf("mission-mark-%d-%s", os.Getpid(), how)
+			// A server that ignores SIGTERM and the end of its input, with a grandchild that does too.
+			script := `trap '' TERM; (trap '' TERM; sleep 300; : ` + mark + `) & exec "$0" "$@"; : ` + mark
+			p := newPlace(t, map[string][]string{"stubborn": append([]string{"/bin/sh", "-c", script}, demo()...)})
+			p.approve("stubborn")
+			x := p.open(80, 24)
+			x.WaitFor("● ready")
+			start := time.Now()
+			switch how {
+			case "sigterm":
+				x.Signal(syscall.SIGTERM)
+			case "sighup":
+				x.Signal(syscall.SIGHUP)
+			case "hangup":
+				x.HangUp()
+			default:
+				x.Type("/quit")
+				x.WaitFor("▸ /quit")
+				x.Press("enter")
+			}
+			x.Exit()
+			if d := time.Since(start); d > 9*time.Second {
+				t.Errorf("took %v", d)
+			}
+			if how != "hangup" {
+				x.CheckRestored()
+			}
+			if left := running(mark); left != "" {
+				t.Errorf("left behind:\n%s", left)
+			}
+		})
+	}
+}
+
+// running lists processes whose command line holds a mark.
+func running(mark string) string {
+	out, err := exec.Command("ps", "-eo", "pid,ppid,args").Output()
+	if err != nil {
+		return err.Error()
+	}
+	var left []string
+	for l := range strings.SplitSeq(string(out), "\n") {
+		if strings.Contains(l, mark) {
+			left = append(left, l)
+		}
+	}
+	return strings.Join(left, "\n")
+}
+
+// firstFrame is the time until the first frame is on the terminal, ten servers configured.
+func firstFrame(t testing.TB, p *place) time.Duration {
+	x := p.open(80, 24)
+	x.WaitFor("magi-code", "❯")
+	d := x.Since()
+	x.Signal(syscall.SIGTERM)
+	x.Exit()
+	return d
+}
+
+func tenServers(t testing.TB) *place {
+	servers := map[string][]string{}
+	var names []string
+	for i := range 10 {
+		name := fmt.Sprintf("server%d", i)
+		servers[name] = demo()
+		names = append(names, name)
+	}
+	p := newPlace(t, servers)
+	p.approve(names...)
+	return p
+}
+
+// R-G9: the first frame does not wait for servers. The bound here is wide because other tests may run beside it; the
+// benchmark gives the number.
+func TestFirstFrame(t *testing.T) {
+	p := tenServers(t)
+	best := time.Hour
+	for range 5 {
+		best = min(best, firstFrame(t, p))
+	}
+	t.Logf("first frame after %v", best)
+	if best > 150*time.Millisecond {
+		t.Errorf("first frame after %v", best)
+	}
+}
+
+func BenchmarkFirstFrame(b *testing.B) {
+	p := tenServers(b)
+	var sum time.Duration
+	for range b.N {
+		sum += firstFrame(b, p)
+	}
+	b.ReportMetric(float64(sum.Milliseconds())/float64(b.N), "ms/frame")
+}
