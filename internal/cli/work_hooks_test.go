@@ -92,6 +92,8 @@ func hooksFailure(t *testing.T, zoo string) {
 	}
 }
 
+const hookSchema = "docs/schemas/hook-payload.schema.json"
+
 // documents reads what hooks logged.
 func documents(t *testing.T, file string) (out []hook.Payload) {
 	t.Helper()
@@ -99,12 +101,16 @@ func documents(t *testing.T, file string) (out []hook.Payload) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	schema := readSchema(t, hookSchema)
 	for line := range strings.Lines(string(b)) {
 		var p hook.Payload
 		d := json.NewDecoder(strings.NewReader(line))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&p); err != nil {
 			t.Fatalf("%v in %s", err, line)
+		}
+		if err := validate(schema, line); err != nil {
+			t.Errorf("%v in %s", err, line)
 		}
 		out = append(out, p)
 	}
@@ -227,12 +233,12 @@ func hooksOfProject(t *testing.T, zoo string) {
 
 // The documented schema is the one that the program knows, and its members are those of the document.
 func hooksSchema(t *testing.T, _ string) {
-	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "hook-payload.schema.json"))
+	b, err := os.ReadFile(filepath.Join("..", "..", hookSchema))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if string(b) != hook.PayloadSchema {
-		t.Error("docs/hook-payload.schema.json is not internal/hook/payload.schema.json")
+		t.Error(hookSchema, "is not internal/hook/payload.schema.json")
 	}
 	var schema struct {
 		Properties map[string]any `json:"properties"`
