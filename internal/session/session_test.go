@@ -2,6 +2,7 @@ package session
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -254,6 +255,28 @@ func TestInUse(t *testing.T) {
 	}
 	mustClose(t, first)
 	mustClose(t, mustOpen(t, store, id))
+}
+
+// A holder that ends within a moment, as what a killed process was just starting, is waited for; so is the caller's own end.
+func TestInUseForAMoment(t *testing.T) {
+	store := NewStore(t.TempDir())
+	id := newSession(t, store, "/w", "x")
+	first := mustOpen(t, store, id)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		<-time.After(holdPatience / 6)
+		if err := first.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	second := mustOpen(t, store, id)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := store.Open(ctx, id); !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller that gave up: %v", err)
+	}
+	mustClose(t, second)
 }
 
 // A process that looks into the folder while a session is being created neither takes it nor breaks it.

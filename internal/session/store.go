@@ -63,7 +63,7 @@ func openFile(ctx context.Context, id, path string) (_ *Session, err error) {
 			_ = f.Close()
 		}
 	}()
-	if err := lockFile(f, false); err != nil {
+	if err := holdFile(ctx, f); err != nil {
 		return nil, err
 	}
 	st, err := f.Stat()
@@ -88,6 +88,28 @@ func openFile(ctx context.Context, id, path string) (_ *Session, err error) {
 		open.torn = f.Truncate(c.whole) != nil
 	}
 	return open, nil
+}
+
+// A program that a holder was just starting when it was killed keeps the lock until it runs: for milliseconds, and longer on a
+// busy machine. So a session in use is looked at again for a while.
+const (
+	holdPatience = 300 * time.Millisecond
+	holdPoll     = 10 * time.Millisecond
+)
+
+// holdFile takes the lock of a file unless somebody holds it for long.
+func holdFile(ctx context.Context, f *os.File) error {
+	for until := time.Now().Add(holdPatience); ; {
+		err := lockFile(f, false)
+		if !errors.Is(err, ErrInUse) || time.Now().After(until) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(holdPoll):
+		}
+	}
 }
 
 // resolve turns an id or a unique prefix into an id.

@@ -77,6 +77,9 @@ func (m *MCP) Close() {
 	m.srv.Close()
 }
 
+// Disconnect breaks every connection that there is; new ones are served as before.
+func (m *MCP) Disconnect() { m.srv.CloseClientConnections() }
+
 // Requests returns what was recorded so far.
 func (m *MCP) Requests() []Request {
 	m.mu.Lock()
