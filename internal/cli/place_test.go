@@ -146,7 +146,8 @@ func (p *place) lookup(name string) (string, bool) {
 
 // environ is the environment of commands: small, so that tests do not depend on who runs them.
 func (p *place) environ() []string {
-	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.user, "MC_HOME=" + p.home, "TMPDIR=" + os.TempDir()}
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.user, "MC_HOME=" + p.home, "TMPDIR=" + os.TempDir(),
+		"GORACE=atexit_sleep_ms=0"} // the race detector lets a process sleep for a second before it exits
 	if runtime.GOOS == "windows" {
 		env = append(os.Environ(), env...)
 	}

@@ -14,6 +14,7 @@ import (
 
 // TestUnapprovedIsNotContacted: no command sends a request to an HTTP server that was not approved. S4, R-A1.
 func TestUnapprovedIsNotContacted(t *testing.T) {
+	t.Parallel()
 	m := httpzoo.Start("")
 	defer m.Close()
 	p := newPlace(t)
@@ -35,6 +36,7 @@ func TestUnapprovedIsNotContacted(t *testing.T) {
 
 // TestProxyIsUsed: servers and their metadata are reached through the proxy of the environment, and this machine is not. X6.
 func TestProxyIsUsed(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var asked []string
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

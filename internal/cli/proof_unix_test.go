@@ -20,6 +20,7 @@ import (
 
 // TestApproveOnATerminal: approve shows source, definition and fingerprint, and only a yes saves. R-A10.
 func TestApproveOnATerminal(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	p.define(t, map[string]map[string]any{"files": {"args": []string{"good", "--an-argument"}}})
 	for _, c := range []struct {
@@ -45,6 +46,7 @@ func TestApproveOnATerminal(t *testing.T) {
 // TestMissionControl: with a real server, what is typed early waits, a tool runs after a question, /mcp revokes for the next
 // launch, and everything ends in order. R-G9, R-G3, R-A9.
 func TestMissionControl(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	p.define(t, map[string]map[string]any{"files": {"args": []string{"slow-init", "ms=500"}}})
 	p.approve(t, "files")
@@ -86,6 +88,7 @@ func TestMissionControl(t *testing.T) {
 // TestFailedStartSaysWhy: a server that fails at the start ends Mission Control with its name, phase, last words and the way to
 // revoke it; the terminal is as it was, and what was typed is given back, not run. R-G9.
 func TestFailedStartSaysWhy(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	p.define(t, map[string]map[string]any{"broken": {"args": []string{"exit-early"}}, "files": {"args": []string{"good"}}})
 	p.approve(t, "broken", "files")
@@ -106,6 +109,7 @@ func TestFailedStartSaysWhy(t *testing.T) {
 // TestLoginCommand: runs open no browser and say what to do; mcp login shows who is asked, prints the URL and gives it to the
 // opener as one argument; then the server works, and after mcp logout no more. R-O1, R-O4, S18, S20, S26.
 func TestLoginCommand(t *testing.T) {
+	t.Parallel()
 	as := httpzoo.StartAS("")
 	defer as.Close()
 	m := httpzoo.StartWith(&httpzoo.MCP{Auth: as})

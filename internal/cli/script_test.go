@@ -63,7 +63,7 @@ func setup(e *testscript.Env, zoo string) error {
 	if err := os.Link(zoo, link); err != nil {
 		return err
 	}
-	e.Vars = append(e.Vars, "MC_HOME="+filepath.Join(work, "home"), "HOME="+filepath.Join(work, "user"), "ZOO="+link)
+	e.Vars = append(e.Vars, "MC_HOME="+filepath.Join(work, "home"), "HOME="+filepath.Join(work, "user"), "ZOO="+link, "GORACE=atexit_sleep_ms=0")
 	e.Cd = filepath.Join(work, "project")
 	return nil
 }
