@@ -25,11 +25,11 @@ type app struct {
 	terminal terminal
 }
 
-func newApp() *app {
+func newApp(out *output) *app {
 	return &app{
-		in: os.Stdin, out: os.Stdout, err: os.Stderr,
+		in: os.Stdin, out: out, err: os.Stderr,
 		lookup: os.LookupEnv, environ: os.Environ(), scrub: secret.NewScrubber(),
-		inTTY: term.IsTerminal(int(os.Stdin.Fd())), outTTY: term.IsTerminal(int(os.Stdout.Fd())),
+		inTTY: term.IsTerminal(int(os.Stdin.Fd())), outTTY: term.IsTerminal(int(out.Fd())),
 	}
 }
 

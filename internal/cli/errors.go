@@ -28,6 +28,7 @@ const (
 	exitProvider    = 9   // the model's service failed, or no provider is set up
 	exitIncomplete  = 10  // a turn ended before its answer: the limit of rounds or tokens, or a refusal
 	exitInterrupted = 130 // Ctrl-C or SIGTERM
+	exitPipe        = 141 // the reader of stdout went away: what a shell reports of a program that SIGPIPE ends
 )
 
 // coded is an error with its exit code and cure. Told is set when it was printed already.
@@ -77,9 +78,9 @@ func (a *app) report(ctx context.Context, err error) int {
 	return code
 }
 
-// flatten takes joined errors apart.
+// flatten takes joined errors apart. An error that wraps two in one sentence of its own is none of those.
 func flatten(err error) []error {
-	if j, ok := err.(interface{ Unwrap() []error }); ok {
+	if j, ok := err.(interface{ Unwrap() []error }); ok && err.Error() == errors.Join(j.Unwrap()...).Error() {
 		var all []error
 		for _, e := range j.Unwrap() {
 			all = append(all, flatten(e)...)

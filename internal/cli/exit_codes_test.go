@@ -13,7 +13,7 @@ import (
 const exitCodesDoc = "../../docs/exit-codes.md"
 
 // TestExitCodes shows each documented code once, and that no other one is needed for it (R-G10, issue 2). 130 is shown by
-// TestInterrupted.
+// TestInterrupted, 141 by TestReaderGone.
 func TestExitCodes(t *testing.T) {
 	shown := map[int][]string{
 		0:  {"mcp", "list"},
@@ -47,10 +47,10 @@ func TestExitCodes(t *testing.T) {
 		code, _ := strconv.Atoi(m[1])
 		documented = append(documented, code)
 	}
-	if want := []int{exitOK, exitFailure, exitUsage, exitNotApproved, exitConnect, exitInitialize, exitList, exitTool, exitConfig, exitProvider, exitIncomplete, exitInterrupted}; !slices.Equal(documented, want) {
+	if want := []int{exitOK, exitFailure, exitUsage, exitNotApproved, exitConnect, exitInitialize, exitList, exitTool, exitConfig, exitProvider, exitIncomplete, exitInterrupted, exitPipe}; !slices.Equal(documented, want) {
 		t.Errorf("documented: %v; there are: %v", documented, want)
 	}
-	for _, code := range documented[:len(documented)-1] {
+	for _, code := range documented[:len(documented)-2] {
 		args, ok := shown[code]
 		if !ok {
 			t.Errorf("code %d is not shown", code)

@@ -8,6 +8,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
 	"syscall"
@@ -15,11 +16,29 @@ import (
 
 // Main runs the command line of this process and returns its exit code.
 func Main() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer stop()
-	a := newApp()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	// A reader that goes (magi-code run ... | head -1) must not kill us where we stand: servers and commands have to end with us.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	out := &output{File: os.Stdout, broken: cancel}
+	a := newApp(out)
 	root := newRoot(a)
 	root.SetArgs(os.Args[1:])
 	err := root.ExecuteContext(ctx)
-	return a.report(ctx, err)
+	return a.ending(ctx, err, out.failed())
+}
+
+// ending reports how the command ended and returns the exit code: its own, unless it went well but for its output.
+func (a *app) ending(ctx context.Context, err, lost error) int {
+	if errors.Is(lost, syscall.EPIPE) && (err == nil || ctx.Err() != nil) {
+		return exitPipe // who reads no further wants to hear nothing
+	}
+	code := a.report(ctx, err)
+	if code == exitOK && lost != nil {
+		a.say("error: the output could not be written: %v", lost)
+		return exitFailure
+	}
+	return code
 }
