@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -40,6 +41,31 @@ func knownKey(d definition.Server) string {
 // known maps definitions to their tools' names and digests.
 type known map[string]map[string]string
 
+// told is the catalog that the person was last told about, at the start or by any conversation: what is new against it when a
+// conversation begins is told in its first turn. A nil told knows nothing.
+type told struct {
+	mu       sync.Mutex
+	snapshot mcp.Snapshot
+}
+
+func (t *told) last() mcp.Snapshot {
+	if t == nil {
+		return mcp.Snapshot{}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.snapshot
+}
+
+func (t *told) set(s mcp.Snapshot) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.snapshot = s
+}
+
 // announceTools compares the tools of all servers with those of the last run, remembers them, and says what
 // changed. Failing to remember is told, not fatal.
 func (w *workshop) announceTools(ctx context.Context, m *mcp.Manager) []string {
@@ -67,6 +93,7 @@ func (w *workshop) compareTools(ctx context.Context, m *mcp.Manager) ([]mcp.Chan
 			tools[t.Remote] = toolDigest(t)
 		}
 	}
+	w.told.set(snapshot)
 	return updateKnown(ctx, filepath.Join(w.home, "known-tools.json"), now)
 }
 

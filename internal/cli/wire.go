@@ -69,6 +69,7 @@ type workshop struct {
 	sessions *session.Store
 	builtin  builtin.Options
 	warnings []string
+	told     *told
 }
 
 // workshop reads all configuration and chooses the provider. Nothing is started.
@@ -81,7 +82,7 @@ func (a *app) workshop(f folders, o conversationFlags) (*workshop, error) {
 	if err != nil {
 		return nil, hinted(exitConfig, err, "")
 	}
-	w := &workshop{servers: s, settings: set, scrub: a.scrub, sessions: session.NewStore(s.sessionsDir())}
+	w := &workshop{servers: s, settings: set, scrub: a.scrub, sessions: session.NewStore(s.sessionsDir()), told: &told{}}
 	for _, x := range ws {
 		w.warnings = append(w.warnings, fmt.Sprintf("%s: %s: %s", x.Path, x.Key, x.Text))
 	}
@@ -175,6 +176,7 @@ func failedStart(failures []*mcp.Error) error {
 // conversation makes one conversation on the servers, which running returns once a turn begins. sess may be nil.
 func (w *workshop) conversation(running func() (*mcp.Manager, error), sess *session.Session, ask permission.Asker, emit func(agent.Event), extra ...tool.Tool) *agent.Conversation {
 	var last mcp.Snapshot
+	first := true
 	return agent.New(agent.Config{
 		Provider: w.provider, Model: w.model, Dir: w.cwd,
 		Tools: func(ctx context.Context) (tool.Set, []string, error) {
@@ -182,8 +184,12 @@ func (w *workshop) conversation(running func() (*mcp.Manager, error), sess *sess
 			if err != nil {
 				return tool.Set{}, nil, err
 			}
+			if first {
+				first, last = false, w.told.last()
+			}
 			snapshot, changes := m.Prepare(ctx, last)
 			last = snapshot
+			w.told.set(snapshot)
 			all := append(snapshot.Tools().All(), builtin.Tools(w.builtin)...)
 			set, err := tool.NewSet(append(all, extra...)...)
 			return set, changeNotices(changes), err

@@ -320,7 +320,8 @@ func liveRights(t *testing.T, zoo string) {
 	}
 }
 
-// A change between the start of the servers and the first turn is in that turn's catalog.
+// S29: a change between the start of the servers and the first turn of a conversation is in that turn's catalog, and told in
+// it; so is one between two conversations. What one was told, the next is not told again.
 func liveBeforeFirstTurn(t *testing.T, zoo string) {
 	s := liveSite(t, zoo, allowAll)
 	if n := s.w.announceTools(t.Context(), s.m); n != nil {
@@ -336,8 +337,21 @@ func liveBeforeFirstTurn(t *testing.T, zoo string) {
 	if e := k.of(agent.EventResult); len(e) != 1 || e[0].IsError {
 		t.Errorf("events: %+v", e)
 	}
-	// The next start tells it, since nobody has heard of it (S29).
-	if n := s.w.announceTools(t.Context(), s.m); len(n) != 1 || !strings.Contains(n[0], "added new") {
+	if n := k.notices(); len(n) != 1 || !strings.Contains(n[0], "added mcp__s__new") {
+		t.Errorf("the first turn told %q", n)
+	}
+	s.ask("s", "grow", `{"name":"newer"}`)
+	second := s.talk(steps(says("done")), nil)
+	second.turn("one")
+	if n := second.notices(); len(n) != 1 || !strings.Contains(n[0], "added mcp__s__newer") || strings.Contains(n[0], "new,") {
+		t.Errorf("the second conversation was told %q", n)
+	}
+	third := s.talk(steps(says("done")), nil)
+	third.turn("one")
+	if n := third.notices(); n != nil {
+		t.Errorf("the third conversation was told %q", n)
+	}
+	if n := s.w.announceTools(t.Context(), s.m); len(n) != 1 || !strings.Contains(n[0], "added new, newer") {
 		t.Errorf("the next start told %q", n)
 	}
 }
