@@ -85,27 +85,6 @@ func TestMissionControl(t *testing.T) {
 	}
 }
 
-// TestFailedStartSaysWhy: a server that fails at the start ends Mission Control with its name, phase, last words and the way to
-// revoke it; the terminal is as it was, and what was typed is given back, not run. R-G9.
-func TestFailedStartSaysWhy(t *testing.T) {
-	t.Parallel()
-	p := newPlace(t)
-	p.define(t, map[string]map[string]any{"broken": {"args": []string{"exit-early"}}, "files": {"args": []string{"good"}}})
-	p.approve(t, "broken", "files")
-	x := tty.Start(t, p.command(context.Background(), "--provider", "offline", "--prompt", "say never"), 400, 40)
-	if code := x.Exit(); code == 0 {
-		t.Error("exit code 0")
-	}
-	x.WaitFor(`server "broken": initialize: `, "cannot open the database", "magi-code mcp revoke broken", "not run: say never")
-	x.CheckRestored()
-	if left := p.left(); left != nil {
-		t.Errorf("left over: %v", left)
-	}
-	if _, err := os.Stat(filepath.Join(p.home, "sessions")); err == nil {
-		t.Error("the prompt that was not run has a session")
-	}
-}
-
 // TestLoginCommand: runs open no browser and say what to do; mcp login shows who is asked, prints the URL and gives it to the
 // opener as one argument; then the server works, and after mcp logout no more. R-O1, R-O4, S18, S20, S26.
 func TestLoginCommand(t *testing.T) {
