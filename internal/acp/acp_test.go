@@ -159,3 +159,15 @@ func TestNotStarted(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// TestServeNothing: a peer that hangs up at once, or sends what is no message, ends the connection in order; the race detector looks
+// on while the library starts.
+func TestServeNothing(t *testing.T) {
+	for _, in := range []string{"", "{}\n", `{"jsonrpc":"2.0","id":1,"method":"nothing"}` + "\n"} {
+		for range 20 {
+			if err := Serve(t.Context(), Options{In: strings.NewReader(in), Out: io.Discard}); err != nil {
+				t.Errorf("%q: %v", in, err)
+			}
+		}
+	}
+}

@@ -64,9 +64,11 @@ func Serve(ctx context.Context, o Options) error {
 	defer cancel()
 	out := &lockedWriter{w: o.Out}
 	s := &server{o: o, ctx: ctx, sessions: map[sdk.SessionId]*editorSession{}}
-	s.conn = sdk.NewAgentSideConnection(s, out, newFrames(o.In, out))
-	// The library quotes whole messages in its log; what matters is answered over the protocol.
+	// The library reads at once, and quotes whole messages in its log; what matters is answered over the protocol.
+	quiet := make(chan struct{})
+	s.conn = sdk.NewAgentSideConnection(s, out, newFrames(gate{o.In, quiet}, out))
 	s.conn.SetLogger(slog.New(slog.DiscardHandler))
+	close(quiet)
 	select {
 	case <-s.conn.Done():
 	case <-ctx.Done():
@@ -75,6 +77,17 @@ func Serve(ctx context.Context, o Options) error {
 	cancel()
 	s.close()
 	return ended
+}
+
+// gate is a reader that has nothing before it is opened.
+type gate struct {
+	r      io.Reader
+	opened <-chan struct{}
+}
+
+func (g gate) Read(b []byte) (int, error) {
+	<-g.opened
+	return g.r.Read(b)
 }
 
 // lockedWriter keeps messages whole: the library and the frame filter both write.
