@@ -137,6 +137,9 @@ func (s *server) diedEarly(err error, c *client) bool {
 	if _, tooLarge := errors.AsType[*jsonrpc.TooLargeError](err); tooLarge || errors.Is(err, context.Canceled) {
 		return false
 	}
+	if _, exited := errors.AsType[*stdio.ExitError](err); exited { // its connection is about to know
+		return true
+	}
 	select {
 	case <-c.link.ended:
 		return true
