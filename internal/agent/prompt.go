@@ -50,7 +50,11 @@ func projectInstructions(dir string) (text, notice string) {
 	if dir == "" {
 		return "", ""
 	}
-	data, err := safefile.Read(filepath.Join(dir, projectFile), maxProjectRead)
+	path := filepath.Join(dir, projectFile)
+	data, err := []byte(nil), staysIn(dir, path)
+	if err == nil {
+		data, err = safefile.Read(path, maxProjectRead)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", ""
@@ -62,6 +66,23 @@ func projectInstructions(dir string) (text, notice string) {
 		return untrusted.Head(text, maxProjectFile), fmt.Sprintf("%s is longer than %d bytes; only its beginning is used", projectFile, maxProjectFile)
 	}
 	return text, ""
+}
+
+// staysIn refuses a path that links lead out of dir: what is read here goes to the model unasked, and a repository could link to a key
+// of the user, or to the environment of this process.
+func staysIn(dir, path string) error {
+	root, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	if rel, err := filepath.Rel(root, real); err != nil || !filepath.IsLocal(rel) {
+		return errors.New("it is a link to a file outside of the working folder; copy the file")
+	}
+	return nil
 }
 
 // childPrompt is the standing part of a subagent's requests.
