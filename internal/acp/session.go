@@ -44,7 +44,7 @@ func (e *editorSession) modes() *sdk.SessionModeState {
 	defer e.mu.Unlock()
 	return &sdk.SessionModeState{CurrentModeId: e.mode, AvailableModes: []sdk.SessionMode{
 		{Id: modeAsk, Name: "Ask", Description: sdk.Ptr("ask before tools that change something")},
-		{Id: modeEdits, Name: "Accept edits", Description: sdk.Ptr("write and edit files of the workspace without asking; ask for the rest")},
+		{Id: modeEdits, Name: "Accept edits", Description: sdk.Ptr("write and edit files of the workspace without asking, but for those that decide what runs; ask for the rest")},
 		{Id: modeRead, Name: "Read only", Description: sdk.Ptr("refuse every tool that would have to ask")},
 	}}
 }
@@ -156,16 +156,24 @@ func promptBlocks(in []sdk.ContentBlock) ([]provider.Block, error) {
 	return out, nil
 }
 
+// answerOf is the answer that a mode gives by itself; ok is false when the person has to be asked.
+func answerOf(mode sdk.SessionModeId, q permission.Question) (answer permission.Answer, ok bool) {
+	switch {
+	case mode == modeRead:
+		return permission.No, true
+	case mode == modeEdits && q.Server == "" && (q.Tool == "write" || q.Tool == "edit") && !q.Protected:
+		return permission.Once, true
+	}
+	return permission.No, false
+}
+
 // ask puts a question to the editor, in our words.
 func (e *editorSession) ask(ctx context.Context, q permission.Question) (permission.Answer, error) {
 	e.mu.Lock()
 	mode, call := e.mode, e.asked
 	e.mu.Unlock()
-	switch {
-	case mode == modeRead:
-		return permission.No, nil
-	case mode == modeEdits && q.Server == "" && (q.Tool == "write" || q.Tool == "edit"):
-		return permission.Once, nil
+	if answer, ok := answerOf(mode, q); ok {
+		return answer, nil
 	}
 	title := "Run " + q.Tool
 	if q.Server != "" {

@@ -208,7 +208,7 @@ func (r *run) question(ctx context.Context, t tool.Tool, call tool.Call, info *C
 	cfg := &r.t.c.cfg
 	q := permission.Question{
 		Tool: t.Name, Server: t.Server, Remote: t.Remote, Intent: call.Intent, Input: call.Input,
-		Diff: r.preview(ctx, call), Path: r.path,
+		Diff: r.preview(ctx, call), Path: r.path, Protected: always,
 	}
 	r.emit(Event{Kind: EventAsk, Call: info})
 	answer, err := cfg.Ask(ctx, q)

@@ -78,8 +78,17 @@ func TestPermission(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ran := false
 			m := steps(calls("edit", `{"intent":"x"}`), says("ok"))
+			var ask permission.Asker
+			if c.ask != nil {
+				ask = func(ctx context.Context, q permission.Question) (permission.Answer, error) {
+					if q.Protected != (c.always != nil) {
+						t.Errorf("protected = %v", q.Protected)
+					}
+					return c.ask(ctx, q)
+				}
+			}
 			conv, l := converse(t, Config{
-				Provider: m, Gate: NewGate(c.rules, nil), Ask: c.ask, AlwaysAsk: c.always,
+				Provider: m, Gate: NewGate(c.rules, nil), Ask: ask, AlwaysAsk: c.always,
 				Tools: offering(t, tool.Tool{Name: "edit", Origin: tool.Builtin, Run: func(context.Context, tool.Call) (tool.Result, error) {
 					ran = true
 					return tool.TextResult("done"), nil

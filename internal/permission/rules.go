@@ -58,6 +58,9 @@ type Question struct {
 	Input  jsontext.Value // the whole call, untrusted
 	Diff   string         // for edits: what would change
 	Path   []string       // subagent path, outermost first; empty for the main run
+
+	// Protected calls touch files that decide what may run: only a person answers, each time, and no mode does it for them.
+	Protected bool
 }
 
 // Answer is what the person said. Its zero value is No.
