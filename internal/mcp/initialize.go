@@ -71,7 +71,12 @@ func (c *client) initialize(ctx context.Context, ourVersion string) (greeting, e
 	c.listChanged.Store(g.listChanged)
 	c.greeted.Store(true)
 	c.link.Negotiated(g.protocol)
-	return g, c.notify(ctx, "notifications/initialized")
+	err = c.notify(ctx, "notifications/initialized")
+	var ended *jsonrpc.EndedError
+	if errors.As(err, &ended) {
+		return g, nil // it greeted well and is gone: the listing, which comes next, says how
+	}
+	return g, err
 }
 
 // readGreeting reads the result of initialize. Everything but the version may be missing or odd (B19).
