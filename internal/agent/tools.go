@@ -28,7 +28,7 @@ func (t *turn) freeze(set tool.Set) (notices []string, err error) {
 			continue
 		}
 		if s := t.c.cfg.Scrub; s != nil {
-			one.Description, one.Schema = s.Text(one.Description), scrubJSON(s, one.Schema)
+			one.Description, one.Schema = s.Text(one.Description), scrubSchema(s, one.Schema)
 		}
 		kept = append(kept, one)
 	}

@@ -3,7 +3,10 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"iter"
+	"net/http"
+	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -84,6 +87,35 @@ func BenchmarkTurn(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkWire is a turn with 2,000 tools over each provider's wire, to a service that answers at once.
+func BenchmarkWire(b *testing.B) {
+	zoo := zooFor(b)
+	for _, each := range []int{10, 40} {
+		for _, name := range []string{"anthropic", "openai", "local"} {
+			b.Run(fmt.Sprintf("%s, %d tools", name, 50*each), func(b *testing.B) {
+				service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					_, _ = io.Copy(io.Discard, r.Body)
+					w.Header().Set("Content-Type", "text/event-stream")
+					map[string]func(io.Writer, wireCall, string){"anthropic": anthropicWire, "openai": responsesWire, "local": chatWire}[name](w, wireCall{}, "done")
+				}))
+				defer service.Close()
+				s := openSite(b, zoo, plan{
+					servers: wideServers(50, each), provider: name, watched: true,
+					settings: `{"permissions": {"allow": ["mcp__*"]}, "endpoints": {"local": {"base_url": "` + service.URL + `/v1", "model": "m"}}}`,
+					env:      map[string]string{"ANTHROPIC_API_KEY": "k1", "OPENAI_API_KEY": "k2", "ANTHROPIC_BASE_URL": service.URL, "OPENAI_BASE_URL": service.URL + "/v1"},
+				})
+				conversation := s.w.conversation(these(s.m), nil, nil, func(agent.Event) {})
+				b.ReportAllocs()
+				for b.Loop() {
+					if turn, err := conversation.Send(b.Context(), []provider.Block{{Kind: provider.Text, Text: "go"}}); err != nil || turn.Text != "done" {
+						b.Fatal(turn, err)
+					}
+				}
+			})
+		}
 	}
 }
 
