@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"magi-code/internal/mcp/jsonrpc"
+	"magi-code/internal/mcp/stdio"
 )
 
 const (
@@ -65,6 +67,10 @@ func (c *client) whyDead() error {
 		return context.Cause(c.ctx)
 	}
 	if err := c.link.Err(); err != nil {
+		var exit *stdio.ExitError
+		if errors.As(err, &exit) { // in the words that a call under way gets
+			return fmt.Errorf("connection ended: %w", err)
+		}
 		return err
 	}
 	return jsonrpc.ErrClosed
@@ -165,7 +171,12 @@ func (c *client) notify(ctx context.Context, method string) error {
 	stop := context.AfterFunc(c.ctx, cancel)
 	defer stop()
 	err := c.link.Notify(ctx, jsonrpc.Request{Method: method})
-	if err != nil && ctx.Err() != nil {
+	switch {
+	case err == nil:
+		return nil
+	case c.ctx.Err() != nil:
+		return context.Cause(c.ctx)
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
 	return err

@@ -73,7 +73,7 @@ func (c *client) initialize(ctx context.Context, ourVersion string) (greeting, e
 	c.link.Negotiated(g.protocol)
 	err = c.notify(ctx, "notifications/initialized")
 	var ended *jsonrpc.EndedError
-	if errors.As(err, &ended) {
+	if errors.As(err, &ended) || c.over.Load() {
 		return g, nil // it greeted well and is gone: the listing, which comes next, says how
 	}
 	return g, err
