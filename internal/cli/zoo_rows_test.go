@@ -1,6 +1,11 @@
 package cli
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
 
 // zooRows are all rows. Their names are those of the bug classes: B stdio and protocol, W seen in the wild, S security.
 func zooRows() []zooRow {
@@ -125,7 +130,7 @@ func replyRows() []zooRow {
 		// B15, S35, R-P5: what is answered, to whom, and how often.
 		{mode: "unknown-req", turn: "call mcp__z__echo {}\n\ncall mcp__z__replies {}", out: []string{`"id":1,"result":\{\}`, `"id":"text","error":\{"code":-32601,"message":"Method not found"\}`,
 			`"id":123456789012345678901234567890,"error"`, `"id":-5,"error":\{"code":-32601`, `"id":"a{256}","result":\{\}`}, not: `b{257}|"id":(\{|true|null|1\.5|\[)`},
-		{mode: "ping-flood n=20000", turn: "call mcp__z__echo {}\n\ncall mcp__z__replies {}", out: []string{`flood-0"`}, not: `(?s)(flood-.*){66}`, peak: 64},
+		{mode: "ping-flood n=20000", turn: "call mcp__z__echo {}\n\ncall mcp__z__replies {}", out: []string{`flood-0"`}, also: fewReplies, peak: 64},
 		{mode: "ping-flood", call: echo, out: []string{hi}},
 		// B16: odd notifications around answers.
 		{mode: "progress-odd n=2000", call: echo, out: []string{hi}, peak: 64},
@@ -148,6 +153,14 @@ func replyRows() []zooRow {
 		{mode: "list-changed-storm", call: echo, out: []string{hi}},
 		{mode: "no-changes", call: echo, out: []string{hi}},
 	}
+}
+
+// fewReplies: 32 in any window of a second, whatever the flood lasts.
+func fewReplies(o outcome) string {
+	if n, most := strings.Count(o.out, "flood-"), 32*(int(o.took/time.Second)+2); n > most {
+		return fmt.Sprintf("%d answers in %s, more than %d", n, o.took, most)
+	}
+	return ""
 }
 
 func startRows() []zooRow {

@@ -157,6 +157,9 @@ func check(t *testing.T, r zooRow, o outcome) {
 	if r.not != "" && regexp.MustCompile(r.not).MatchString(o.out+o.err) {
 		t.Errorf("there is %s", r.not)
 	}
+	if r.also != nil && r.also(o) != "" {
+		t.Error(r.also(o))
+	}
 	if r.exit == 0 && r.err == nil && r.turn == "" && o.err != "" {
 		t.Error("words on stderr about nothing")
 	}
