@@ -25,11 +25,12 @@ type zooRow struct {
 	asJSON  bool
 
 	exit     int
-	orExit   int      // the code of the other way that a race may go; 0: none
-	out, err []string // patterns, each to be found
-	not      string   // pattern in neither
-	peak     int      // MiB of resident memory at most; 0: not looked at
-	starts   int      // how often the zoo is started; 0: once
+	orExit   int                  // the code of the other way that a race may go; 0: none
+	out, err []string             // patterns, each to be found
+	not      string               // pattern in neither
+	also     func(outcome) string // what else is wrong
+	peak     int                  // MiB of resident memory at most; 0: not looked at
+	starts   int                  // how often the zoo is started; 0: once
 }
 
 // zooLimit is far below the 30 s timeout: a row that waits for the timeout without saying so fails.
