@@ -167,3 +167,55 @@ func liveSideBySide(t *testing.T, zoo string) {
 	}
 	work.Wait()
 }
+
+// R-G8: a session with scripts and children in it goes on: the model gets the main run's messages, each call with one result, and
+// nothing of what scripts and children did inside; the catalog is that of now.
+func liveResumed(t *testing.T, zoo string) {
+	s := liveSite(t, zoo, allowAll)
+	inner := scriptInput(`return tools.call("mcp__s__echo", ` + with(`{"text":"inner result"}`) + `).content.length`)
+	m := &scripted{answer: func(_ context.Context, q provider.Request) []provider.Event {
+		switch n := len(answers(q)); {
+		case isChild(q) && n == 0:
+			return calls("mcp__s__echo", with(`{"text":"child result"}`))
+		case n > 0:
+			return says("done")
+		}
+		return calls("code_mode", inner, "subagents", tasks(object{"prompt": "child prompt"}), "mcp__s__echo", with(`{"text":"direct result"}`))
+	}}
+	first := s.talk(m, nil)
+	first.turn("one")
+	wantParts(t, first.file(), "inner result", "child result", "direct result")
+	s.must(first.c.Close(t.Context()))
+	s.ask("s", "shrink", `{"name":"add"}`)
+	sess, err := s.w.openSession(t.Context(), conversationFlags{cont: true})
+	s.must(err)
+	if sess.ID() != first.sess.ID() {
+		t.Fatalf("another session goes on: %s", sess.ID())
+	}
+	again := steps(says("went on"))
+	s.w.provider = again
+	c := s.w.conversation(these(s.m), sess, nil, nil)
+	if _, err := c.Send(t.Context(), []provider.Block{{Kind: provider.Text, Text: "two"}}); err != nil {
+		t.Fatal(err)
+	}
+	s.must(c.Close(t.Context()))
+	q := again.seen()[0]
+	var shape []string
+	for _, msg := range q.Messages {
+		line := string(msg.Role)
+		for _, b := range msg.Blocks {
+			line += " " + string(b.Kind)
+		}
+		shape = append(shape, line)
+	}
+	if want := []string{"user text", "assistant tool_call tool_call tool_call", "user tool_result tool_result tool_result", "assistant text", "user text"}; !slices.Equal(shape, want) {
+		t.Errorf("the history is %q", shape)
+	}
+	text := fmt.Sprintf("%+v", q.Messages)
+	if strings.Contains(text, "inner result") || strings.Contains(text, "child prompt\n") || !strings.Contains(text, "direct result") {
+		t.Errorf("the history holds too much or too little: %s", text)
+	}
+	if slices.Contains(offered(q), "mcp__s__add") {
+		t.Error("the catalog is an old one")
+	}
+}

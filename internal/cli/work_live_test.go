@@ -15,7 +15,7 @@ import (
 func testLive(t *testing.T, zoo string) {
 	for name, test := range map[string]func(*testing.T, string){
 		"frozen": liveFrozen, "storm": liveStorm, "unchanged": liveUnchanged, "failed": liveFailed, "shared": liveShared, "rights": liveRights,
-		"before": liveBeforeFirstTurn, "http": liveHTTP, "reconnected": liveReconnected, "unadvertised": liveUnadvertised, "sidebyside": liveSideBySide,
+		"before": liveBeforeFirstTurn, "http": liveHTTP, "reconnected": liveReconnected, "unadvertised": liveUnadvertised, "sidebyside": liveSideBySide, "resumed": liveResumed,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, zoo) })
 	}
