@@ -140,8 +140,14 @@ func (a *app) revocable(f folders, name string) ([]string, error) {
 		}
 	}
 	var sources []string
-	for _, path := range []string{f.globalMCP(), f.projectMCP()} {
-		source := resolve(path)
+	for _, file := range []struct {
+		path  string
+		scope definition.Scope
+	}{{f.globalMCP(), definition.Global}, {f.projectMCP(), definition.Project}} {
+		source, err := definition.CanonicalPath(file.path, file.scope)
+		if err != nil {
+			source = resolve(file.path)
+		}
 		record, err := settings.Raw(f.globalSettings(), "capabilities", "mcp_approvals", source, name)
 		if err != nil {
 			return nil, err

@@ -20,7 +20,7 @@ import (
 func Load(configDir, cwd string) (Config, error) {
 	global := load(filepath.Join(configDir, FileName), Global)
 	project := load(filepath.Join(cwd, FileName), Project)
-	if project.path == global.path {
+	if project.real != "" && project.real == global.real {
 		project = file{}
 	}
 	var c Config
@@ -53,6 +53,7 @@ func CheckText(data []byte) error { return errors.Join(parse(data, FileName, Pro
 // file is what one definition file gave.
 type file struct {
 	path     string // canonical; "" when there is no file
+	real     string // all links resolved; "" when there is no file
 	names    []string
 	servers  []Server
 	warnings []Warning
@@ -64,31 +65,52 @@ func (f file) has(name string) bool { return slices.Contains(f.names, name) }
 
 // load reads and parses the file at path under its canonical name.
 func load(path string, scope Scope) file {
-	canonical, err := CanonicalPath(path)
+	source, real, err := canonical(path, scope)
 	if errors.Is(err, fs.ErrNotExist) {
 		return missing(path)
 	}
 	if err != nil {
-		return file{path: path, errs: []error{unreadable(path, err)}}
+		return file{path: path, real: path, errs: []error{unreadable(path, err)}}
 	}
-	data, err := safefile.Read(canonical, MaxBytes)
+	data, err := safefile.Read(real, MaxBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return file{}
 	}
 	if err != nil {
-		return file{path: canonical, errs: []error{unreadable(canonical, err)}}
+		return file{path: source, real: real, errs: []error{unreadable(real, err)}}
 	}
-	return parse(data, canonical, scope)
+	f := parse(data, source, scope)
+	f.real = real
+	return f
 }
 
 // CanonicalPath returns the absolute path of a definition file with symbolic links resolved, under which its servers
 // are approved; two spellings of one file give one path.
-func CanonicalPath(path string) (string, error) {
+//
+// A project's file that is itself a link out of its folder keeps its own name: a repository that links to the file of another
+// project would else be given that one's approvals, and its programs would run in the wrong folder.
+func CanonicalPath(path string, scope Scope) (string, error) {
+	source, _, err := canonical(path, scope)
+	return source, err
+}
+
+// canonical is CanonicalPath with the path that is read.
+func canonical(path string, scope Scope) (source, real string, err error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	return filepath.EvalSymlinks(abs)
+	if real, err = filepath.EvalSymlinks(abs); err != nil || scope != Project {
+		return real, real, err
+	}
+	folder, err := filepath.EvalSymlinks(filepath.Dir(abs))
+	if err != nil {
+		return "", "", err
+	}
+	if rel, err := filepath.Rel(folder, real); err != nil || !filepath.IsLocal(rel) {
+		return filepath.Join(folder, filepath.Base(abs)), real, nil
+	}
+	return real, real, nil
 }
 
 // missing is a file that is not there; of a link that leads nowhere it warns.
