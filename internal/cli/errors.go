@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"magi-code/internal/mcp"
@@ -80,7 +81,8 @@ func (a *app) report(ctx context.Context, err error) int {
 
 // flatten takes joined errors apart. An error that wraps two in one sentence of its own is none of those.
 func flatten(err error) []error {
-	if j, ok := err.(interface{ Unwrap() []error }); ok && err.Error() == errors.Join(j.Unwrap()...).Error() {
+	joined := reflect.TypeOf(errors.Join(context.Canceled))
+	if j, ok := err.(interface{ Unwrap() []error }); ok && reflect.TypeOf(err) == joined {
 		var all []error
 		for _, e := range j.Unwrap() {
 			all = append(all, flatten(e)...)
