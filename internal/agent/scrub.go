@@ -47,7 +47,7 @@ func scrubResult(s *secret.Scrubber, r tool.Result) tool.Result {
 	r.Content = slices.Clone(r.Content)
 	for i := range r.Content {
 		c := &r.Content[i]
-		c.Text, c.URI, c.Name = s.Text(c.Text), s.Text(c.URI), s.Text(c.Name)
+		c.Text, c.URI, c.Name = tool.Scrubbed(s, c.Text), tool.Scrubbed(s, c.URI), tool.Scrubbed(s, c.Name)
 	}
 	r.Structured = scrubJSON(s, r.Structured)
 	r.Diff = s.Text(r.Diff)

@@ -106,9 +106,12 @@ func (a *app) printResult(server, name string, r tool.Result, asJSON bool) error
 		fmt.Fprintln(a.out, untrusted.Text(r.Plain()))
 		return nil
 	}
-	a.say("error: server %q: call: tool %q reported an error: %s", server, untrusted.Line(name), or(untrusted.Text(r.Plain()), "it says nothing more"))
+	a.say("error: server %q: call: tool %q reported an error: %s", server, untrusted.Line(name), or(indented(untrusted.Text(r.Plain())), "it says nothing more"))
 	return failed
 }
+
+// indented sets the lines of a foreign text after its first apart from ours, which begin with "error:" and "hint:".
+func indented(text string) string { return strings.ReplaceAll(text, "\n", "\n    ") }
 
 // completeCall completes the server, then its tools by asking it.
 func (a *app) completeCall(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {

@@ -226,7 +226,7 @@ func catalogueRows() []zooRow {
 		{mode: "page-huge", exit: exitList, err: []string{`list: the listing is larger than 16 MiB`}, peak: 128},
 		{mode: "page-error", exit: exitList, err: []string{`list: error -32602: Invalid cursor`}},
 		// B40: results; TestZooResults has them all.
-		{mode: "result-odd", call: "error_text", exit: exitTool, err: []string{`tool "error_text" reported an error: one\ntwo\n`}},
+		{mode: "result-odd", call: "error_text", exit: exitTool, err: []string{`tool "error_text" reported an error: one\n    two\n`}},
 		{mode: "result-odd", call: "error_empty", exit: exitTool, err: []string{`tool "error_empty" reported an error: it says nothing more\n`}},
 		{mode: "result-odd", call: "huge_text", out: []string{`^line of text\n`}, peak: 64},
 		{mode: `results raw={"content":[{"type":"text","text":"raw"}]}`, call: echo, out: []string{`^raw\n$`}},

@@ -223,12 +223,12 @@ func (r *reader) withoutMedia(s jsontext.Value) jsontext.Value {
 func scrub(r tool.Result, s *secret.Scrubber) tool.Result {
 	for i := range r.Content {
 		c := &r.Content[i]
-		c.Text, c.MIME, c.URI, c.Name = s.Text(c.Text), s.Text(c.MIME), s.Text(c.URI), s.Text(c.Name)
+		c.Text, c.MIME, c.URI, c.Name = tool.Scrubbed(s, c.Text), tool.Scrubbed(s, c.MIME), tool.Scrubbed(s, c.URI), tool.Scrubbed(s, c.Name)
 		if c.Kind == tool.Resource { // a file, which may well hold a key; images and sounds are left alone
 			c.Data = s.Bytes(c.Data)
 		}
 	}
-	if clean := jsontext.Value(s.Bytes(r.Structured)); len(clean) != len(r.Structured) {
+	if clean := jsontext.Value(tool.Scrubbed(s, string(r.Structured))); string(clean) != string(r.Structured) {
 		r.Structured = clean
 		if !clean.IsValid() {
 			r.Structured = nil

@@ -13,6 +13,7 @@ import (
 
 	"magi-code/internal/secret"
 	"magi-code/internal/tool"
+	"magi-code/internal/untrusted"
 )
 
 // testOnlyUpdate makes TestResultGolden write what it compares with.
@@ -146,5 +147,22 @@ func BenchmarkResult(b *testing.B) {
 	b.SetBytes(int64(len(in)))
 	for b.Loop() {
 		readResult(in)
+	}
+}
+
+// TestResultScrubbedAlike: a secret as long as its replacement, and one that something invisible tears apart, are found too (R-D5).
+func TestResultScrubbedAlike(t *testing.T) {
+	for _, value := range []string{"abcdef1234", "hunter2-hunter2"} {
+		s := secret.NewScrubber(secret.New(value))
+		torn := value[:3] + "\x1b[0m" + value[3:]
+		quoted, err := jsontext.AppendQuote(nil, torn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := `{"content":[{"type":"text","text":` + string(quoted) + `}],"structuredContent":{"a":"` + value + `","b":"` + value[:4] + "\u200b" + value[4:] + `"}}`
+		r := scrub(readResult(jsontext.Value(in)), s)
+		if shown := untrusted.Text(r.Plain() + string(r.Structured)); strings.Contains(shown, value) || !r.Structured.IsValid() {
+			t.Errorf("%s: %s", value, shown)
+		}
 	}
 }
