@@ -174,7 +174,7 @@ func toolRows(s mcp.Status, w int, d *drawing) []string {
 	if len(s.Omitted) > 0 {
 		out = append(out, "", d.st.bold.Render("Left out"))
 		for _, t := range s.Omitted {
-			out = append(out, hang(d.md.Code(0, untrusted.Visible(untrusted.Head(t.Name, 128))+": "+untrusted.Line(t.Reason), w-4), "  "+d.st.warn.Render("! "))...)
+			out = append(out, hang(d.md.Plain(0, untrusted.Line(untrusted.Head(t.Name, 128)+": "+t.Reason), w-4), "  "+d.st.warn.Render("! "))...)
 		}
 	}
 	return out

@@ -206,7 +206,7 @@ func (m *model) statusLeft() string {
 		return spin + "opening the conversation"
 	}
 	if bad := m.brokenServers(); bad > 0 {
-		return st.warn.Render("! ") + plural(bad, "server") + " in trouble" + st.dim.Render(" · /mcp")
+		return st.warn.Render("! ") + plural(bad, "server") + " disconnected" + st.dim.Render(" · /mcp")
 	}
 	return st.ok.Render("●") + st.dim.Render(" ready")
 }

@@ -18,8 +18,8 @@ import (
 	"magi-code/test/tty"
 )
 
-// testOnlyBinary is magi-code, built once for all tests here.
-var testOnlyBinary string
+// testOnlyBinary is magi-code, testOnlyZoo the hostile servers, built once for all tests here.
+var testOnlyBinary, testOnlyZoo string
 
 func TestMain(m *testing.M) { os.Exit(build(m)) }
 
@@ -30,10 +30,12 @@ func build(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	testOnlyBinary = filepath.Join(dir, "magi-code")
-	if out, err := exec.Command("go", "build", "-o", testOnlyBinary, "magi-code").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "%v: %s\n", err, out)
-		return 1
+	testOnlyBinary, testOnlyZoo = filepath.Join(dir, "magi-code"), filepath.Join(dir, "zoo")
+	for pkg, file := range map[string]string{"magi-code": testOnlyBinary, "magi-code/test/zoo": testOnlyZoo} {
+		if out, err := exec.Command("go", "build", "-o", file, pkg).CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "%v: %s\n", err, out)
+			return 1
+		}
 	}
 	return m.Run()
 }
@@ -232,6 +234,91 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
+func zoo(args ...string) []string { return append([]string{testOnlyZoo}, args...) }
+
+// R-L1: tools that come while it runs are announced in one line before the turn that first has them, and can be called.
+func TestLiveDiscovery(t *testing.T) {
+	p := newPlace(t, map[string][]string{"z": zoo("good")})
+	p.approve("z")
+	x := p.open(100, 40)
+	x.WaitFor("● ready")
+	x.Type(`call mcp__z__grow {"name":"fresh"}`)
+	x.Press("enter")
+	x.WaitFor("z › grow", "[s] for this session")
+	x.Press("s")
+	x.WaitFor("grown", "● ready")
+	x.Type("say after the growth")
+	x.Press("enter")
+	x.Wait("the notice before the answer", func(s string) bool {
+		notice := strings.Index(s, "fresh)")
+		if notice < 0 {
+			notice = strings.LastIndex(s, "added")
+		}
+		answer := strings.LastIndex(s, "after the growth")
+		return notice > 0 && answer > notice
+	})
+	x.WaitFor("● ready")
+	x.Type("/mcp")
+	x.WaitFor("▸ /mcp")
+	x.Press("enter")
+	x.WaitFor("9 tools")
+	x.Press("pgdown")
+	x.WaitFor("fresh")
+	x.Press("esc")
+	x.WaitFor("● ready")
+	quit(t, x)
+}
+
+// Issue 4: Esc stops a stream and a tool call within a second.
+func TestInterrupts(t *testing.T) {
+	p := newPlace(t, map[string][]string{"z": zoo("good")})
+	p.approve("z")
+	for name, prompt := range map[string]string{"stream": "slow 4000 word", "call": `call mcp__z__slow {"ms":60000}`, "provider": "wait"} {
+		t.Run(name, func(t *testing.T) {
+			x := p.open(100, 40)
+			x.WaitFor("● ready")
+			x.Type(prompt)
+			x.Press("enter")
+			if name == "call" {
+				x.WaitFor("[y] once")
+				x.Press("y")
+				x.WaitFor("running")
+			}
+			x.WaitFor("esc interrupts")
+			start := time.Now()
+			x.Press("esc")
+			x.WaitFor("interrupted after", "Ask, or / for commands")
+			if d := time.Since(start); d > time.Second {
+				t.Errorf("took %v", d)
+			}
+			if name != "provider" { // the planner takes an unanswered script and the next prompt for one
+				x.Type("say still here")
+				x.Press("enter")
+				x.WaitFor("\n  still here")
+			}
+			quit(t, x)
+		})
+	}
+}
+
+// S27: names, descriptions and results of a hostile server leave no control byte in what the terminal gets.
+func TestHostileServer(t *testing.T) {
+	p := newPlace(t, map[string][]string{"z": zoo("tools-odd", "kind=names")})
+	p.approve("z")
+	x := p.open(120, 40)
+	x.WaitFor("● ready")
+	x.Type("/mcp")
+	x.WaitFor("▸ /mcp")
+	x.Press("enter")
+	x.WaitFor("says it is", "Left out")
+	x.Press("end")
+	x.WaitFor("$dollar", `esc\u{1b}[31m`)
+	x.Press("esc")
+	x.WaitFor("● ready")
+	quit(t, x)
+	x.CheckBytes("\x1b[31m", "\u202e", "\u200b")
+}
+
 // running lists processes whose command line holds a mark.
 func running(mark string) string {
 	out, err := exec.Command("ps", "-eo", "pid,ppid,args").Output()
@@ -251,7 +338,7 @@ func running(mark string) string {
 func firstFrame(t testing.TB, p *place) time.Duration {
 	x := p.open(80, 24)
 	x.WaitFor("magi-code", "❯")
-	d := x.Since()
+	d := x.SeenAfter()
 	x.Signal(syscall.SIGTERM)
 	x.Exit()
 	return d

@@ -27,6 +27,9 @@ import (
 // Patience is how long the driver waits for anything before the test fails: long enough for a busy machine.
 const Patience = 20 * time.Second
 
+// Settled is how long the screen must stay as it is to count: a frame arrives in pieces.
+const Settled = 15 * time.Millisecond
+
 // Terminal is a program in a terminal.
 type Terminal struct {
 	t      testing.TB
@@ -42,6 +45,7 @@ type Terminal struct {
 	pumps   sync.WaitGroup
 	exited  chan struct{}
 	began   time.Time
+	seen    time.Time // when the last Wait saw what it waited for
 	hungUp  bool
 	frozen  bool
 	thaw    chan struct{}
@@ -259,19 +263,28 @@ func (x *Terminal) Output() string {
 	return x.raw.String()
 }
 
-// Wait blocks until the screen satisfies ok.
+// Wait blocks until the screen satisfies ok and stands still.
 func (x *Terminal) Wait(what string, ok func(screen string) bool) {
 	x.t.Helper()
 	timer := time.NewTimer(Patience)
 	defer timer.Stop()
+	x.seen = time.Time{}
 	for {
 		x.mu.Lock()
 		s, changed := screen(x.emu), x.changed
 		x.mu.Unlock()
+		var quiet <-chan time.Time
 		if ok(s) {
-			return
+			quiet = time.After(Settled)
+			if x.seen.IsZero() {
+				x.seen = time.Now()
+			}
+		} else {
+			x.seen = time.Time{}
 		}
 		select {
+		case <-quiet:
+			return
 		case <-changed:
 		case <-timer.C:
 			x.t.Fatalf("waited for %s; the screen is\n%s", what, s)
@@ -369,9 +382,8 @@ func (x *Terminal) drain() {
 	}
 }
 
-// Since is the time since the program started.
-func (x *Terminal) Since() time.Duration { return time.Since(x.began) }
+// SeenAfter is the time from the program's start to what the last Wait waited for.
+func (x *Terminal) SeenAfter() time.Duration { return x.seen.Sub(x.began) }
 
 // Pid is the program's process id.
 func (x *Terminal) Pid() int { return x.cmd.Process.Pid }
-
