@@ -100,7 +100,10 @@ func Describe(err error) string {
 	case errors.As(err, &op):
 		return op.Op + ": " + untrusted.Head(untrusted.Line(op.Err.Error()), 200)
 	}
-	return untrusted.Head(untrusted.Line(err.Error()), 200)
+	if text := err.Error(); !strings.Contains(text, "malformed") {
+		return untrusted.Head(untrusted.Line(text), 200)
+	}
+	return "the server answered with something that is not valid HTTP" // net/http quotes it: a whole Location, say, with its query
 }
 
 // IsTLS reports whether the TLS handshake failed.

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/textproto"
 	"net/url"
 	"strings"
 	"syscall"
@@ -257,6 +258,7 @@ func TestDescribe(t *testing.T) {
 		{&net.OpError{Op: "dial", Err: ErrOffLoopback}, "not loopback"},
 		{op, "dial: strange thing"},
 		{&net.OpError{Op: "proxyconnect", Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}, "the proxy: connection refused"},
+		{fmt.Errorf("transport connection broken: %w", textproto.ProtocolError(`malformed MIME header line: "Location: https://a.example/?canary"`)), "not valid HTTP"},
 		{errors.New(strings.Repeat("x", 5000)), "xxx"},
 	} {
 		if got := Describe(c.err); !strings.Contains(got, c.want) || strings.Contains(got, "canary") || strings.Contains(got, "\x1b") || len(got) > 400 {
