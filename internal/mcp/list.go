@@ -182,8 +182,8 @@ func (s *server) catalogue(raw []rawTool, extra int) (*listing, error) {
 			omit(t, err.Error())
 			continue
 		}
-		description, _ := untrusted.Cut(s.o.Scrub.Text(t.description), maxDescription)
-		l.infos = append(l.infos, ToolInfo{Name: t.name, Title: untrusted.Head(s.o.Scrub.Text(t.title), maxTitle), Description: description})
+		description, _ := untrusted.Cut(tool.Scrubbed(s.o.Scrub, t.description), maxDescription)
+		l.infos = append(l.infos, ToolInfo{Name: t.name, Title: untrusted.Head(tool.Scrubbed(s.o.Scrub, t.title), maxTitle), Description: description})
 		tools = append(tools, s.tool(t.name, description, schema))
 	}
 	if extra > 0 {

@@ -204,6 +204,7 @@ func TestDescriptions(t *testing.T) {
 	l, err := s.catalogue([]rawTool{
 		{name: "a", title: "T\u202e", description: "see\u200b this " + canary + "\x1b[31m", schema: jsontext.Value(`{"description":"` + canary + `"}`)},
 		{name: "b", description: strings.Repeat("ä", maxDescription)},
+		{name: "c", title: canary[:9] + "\u200b" + canary[9:], description: canary[:9] + "\x1b[0m" + canary[9:]},
 	}, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -218,6 +219,9 @@ func TestDescriptions(t *testing.T) {
 	b, _ := l.set.Get("mcp__s__b")
 	if len(b.Description) > maxDescription || !strings.Contains(b.Description, "omitted") {
 		t.Errorf("%d bytes", len(b.Description))
+	}
+	if c, _ := l.set.Get("mcp__s__c"); c.Description != "[redacted]" || l.infos[2].Title != "[redacted]" || l.infos[2].Description != "[redacted]" {
+		t.Errorf("torn apart: %q, %q", c.Description, l.infos[2])
 	}
 	if b.Remote != "b" || b.Server != "s" || b.Origin != "mcp" || b.ReadOnly {
 		t.Errorf("%+v", b)
