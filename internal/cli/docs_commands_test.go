@@ -140,14 +140,24 @@ func (w *world) runBlock(t *testing.T, name string, b block) {
 		t.Errorf("%s:%d: %v", name, b.line, err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
 	for _, s := range file.Stmts {
-		w.out.Reset()
-		if err := w.runner.Run(ctx, s); err != nil {
-			t.Errorf("%s:%d: %s: %v\n%s", name, b.line+int(s.Pos().Line())-1, b.text[s.Pos().Offset():s.End().Offset()], err, clip(w.out.String()))
+		line := b.text[s.Pos().Offset():s.End().Offset()]
+		if err := w.runLine(t.Context(), line); err != nil {
+			t.Errorf("%s:%d: %s: %v\n%s", name, b.line+int(s.Pos().Line())-1, line, err, clip(w.out.String()))
 		}
 	}
+}
+
+// runLine runs one statement in the shell of this world, which remembers its folder and variables.
+func (w *world) runLine(ctx context.Context, line string) error {
+	file, err := syntax.NewParser().Parse(strings.NewReader(line), "")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	w.out.Reset()
+	return w.runner.Run(ctx, file.Stmts[0])
 }
 
 // exec runs one command of a document.

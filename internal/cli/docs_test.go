@@ -208,6 +208,9 @@ func checkLine(t *testing.T, where, line string) {
 		for _, w := range call.Args[1:] {
 			args = append(args, line[w.Pos().Offset():w.End().Offset()])
 		}
+		if cmd, rest, err := newRoot(&app{}).Find(args); err == nil && cmd.HasParent() && len(rest) == 0 {
+			return true // the name of a command alone
+		}
 		if err := checkCommand(args); err != nil {
 			t.Errorf("%s: %s: %v", where, line, err)
 		}
@@ -266,5 +269,36 @@ func TestDocsSentences(t *testing.T) {
 	}
 	if sentences < 10 {
 		t.Errorf("docs/troubleshooting.md explains %d sentences only", sentences)
+	}
+}
+
+// TestDocsFail plants one mistake of each kind and sees it found.
+func TestDocsFail(t *testing.T) {
+	for _, args := range []string{"frob", "mcp frob", "run --frob x", "mcp get", "mcp get a b", "mcp call a", "demo x", "serve --stdio=maybe"} {
+		if checkCommand(strings.Fields(args)) == nil {
+			t.Errorf("magi-code %s passes for a command", args)
+		}
+	}
+	w := newWorld(t, "planted")
+	for _, line := range []string{
+		"magi-code mcp get nobody", "magi-code mcp get nobody --json | jq -r .fingerprint", "magi-code run --frob x", "frob", "magi-code mcp frob",
+		"magi-code mcp get NAME --json | jq -r .frob", ".ci/frob", "cd frob",
+	} {
+		if err := w.runLine(t.Context(), line); err == nil {
+			t.Errorf("%s: passes", line)
+		}
+	}
+	for _, line := range []string{"magi-code mcp get NAME --json | jq -r .fingerprint", "echo hello", ".ci/run"} {
+		if err := w.runLine(t.Context(), line); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	servers, set, payload := readSchema(t, mcpSchema), readSchema(t, settingsSchema), readSchema(t, "internal/hook/payload.schema.json")
+	for _, doc := range []string{
+		`{`, `{}`, `{"frob":1}`, `{"mcpServers":{"a":{}}}`, `{"model":"x","frob":1}`, `{"model":1}`, `{"hooks":[{"event":"before_tool"}]}`, `{"event":"frob"}`,
+	} {
+		if checkJSON(t, doc, servers, set, payload) == nil {
+			t.Errorf("%s passes", doc)
+		}
 	}
 }
