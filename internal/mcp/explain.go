@@ -187,3 +187,21 @@ func commonVariables() []string {
 		"DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK",
 	}
 }
+
+// maxLastWords is how much of a stderr tail goes into the sentence that a run gets, in bytes.
+const maxLastWords = 600
+
+// withLastWords puts the end of the server's stderr into the sentence itself, for runs, which get nothing but that (R-T5).
+func withLastWords(err error) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.Stderr == "" {
+		return err
+	}
+	told := *e
+	tail := strings.TrimSpace(e.Stderr)
+	if len(tail) > maxLastWords {
+		tail = strings.ToValidUTF8(tail[len(tail)-maxLastWords:], "")
+	}
+	told.Text += "; its last words on stderr: " + untrusted.Line(tail)
+	return &told
+}

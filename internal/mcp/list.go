@@ -204,7 +204,8 @@ func (s *server) tool(name, description string, schema jsontext.Value) tool.Tool
 		Name: advertised(s.name, name), Description: untrusted.Text(description), Schema: schema,
 		Origin: tool.MCP, Server: s.name, Remote: name,
 		Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			return s.call(ctx, name, call.Arguments)
+			result, err := s.call(ctx, name, call.Arguments)
+			return result, withLastWords(err)
 		},
 	}
 }
