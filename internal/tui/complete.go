@@ -19,7 +19,6 @@ type completion struct {
 	list    []candidate
 	at      int
 	version int // of the editor's text that it belongs to
-	closed  int // version at which the user closed it
 }
 
 type candidate struct{ text, about string }

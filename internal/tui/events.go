@@ -205,7 +205,6 @@ func (m *model) onTurn(msg turnMsg) {
 		t.turnUse = msg.turn.Usage
 	}
 	t.usage = t.usage.Add(t.turnUse)
-	t.lastStop = msg.turn.Stop
 	took := elapsed(m.now().Sub(t.began))
 	switch {
 	case msg.turn.Stop == agent.StopInterrupted || t.stopping:

@@ -30,8 +30,6 @@ const hostile = "a\x1b[2J\x1b]52;c;QUJD\x07\x1b]8;;http://evil\x1b\\b\x1b]8;;\x1
 // fakeWorld is what Mission Control talks to in tests: servers and a model that do what the prompt says.
 type fakeWorld struct {
 	mu       sync.Mutex
-	emit     func(agent.Event)
-	ask      permission.Asker
 	release  chan struct{} // the servers are ready when it is closed
 	steps    chan string   // lets a turn go on, for "wait" prompts
 	fail     []*mcp.Error

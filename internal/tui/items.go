@@ -39,7 +39,6 @@ func (p *promptItem) lines(w int, d *drawing) []string {
 type answerItem struct {
 	s     *markdown.Stream
 	src   strings.Builder
-	final bool
 	theme *mdRenderer
 }
 
@@ -57,7 +56,6 @@ func (a *answerItem) replace(s string) {
 		a.src.WriteString(s)
 		a.s = nil
 	}
-	a.final = true
 }
 
 func (a *answerItem) lines(w int, d *drawing) []string {

@@ -63,7 +63,6 @@ type (
 	historyMsg []string
 	changesMsg []mcp.Change
 	tickMsg    time.Time
-	quitMsg    struct{}
 
 	sessionsMsg struct {
 		list []session.Info

@@ -66,7 +66,6 @@ type talk struct {
 	turnUse  provider.Usage
 	cost     float64
 	costs    bool
-	lastStop agent.StopReason
 }
 
 const tickEvery = 120 * time.Millisecond

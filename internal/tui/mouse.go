@@ -15,9 +15,6 @@ type selection struct {
 	on, drag     bool
 	fromX, fromY int
 	toX, toY     int
-	textOf       []string // the lines of the screen when it began
-	copied       bool
-	wasFollow    bool
 }
 
 func (m *model) onMouse(msg tea.MouseMsg) tea.Cmd {

@@ -20,9 +20,9 @@ const (
 
 // styles are the looks of one theme. Text itself has no colour: it keeps the terminal's own.
 type styles struct {
-	accent, ok, warn, bad, dim, faint, code, bold, italic, you, selected, invert lipgloss.Style
-	marks                                                                        map[markdown.Mark]lipgloss.Style
-	str, num, typ, comment                                                       color.Color
+	accent, ok, warn, bad, dim, faint, code, bold, you, selected, invert lipgloss.Style
+	marks                                                                map[markdown.Mark]lipgloss.Style
+	str, num, typ, comment                                               color.Color
 }
 
 // tones are one colour for each background.
@@ -49,7 +49,6 @@ func newStyles(b background) *styles {
 		faint:  fg(tones{"#85858f", "#565662", "#bdbdc7"}),
 		code:   fg(tones{"#3f8fba", "#93cbe9", "#1d6790"}),
 		bold:   lipgloss.NewStyle().Bold(true),
-		italic: lipgloss.NewStyle().Italic(true),
 		invert: lipgloss.NewStyle().Reverse(true),
 		marks:  map[markdown.Mark]lipgloss.Style{},
 

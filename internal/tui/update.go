@@ -61,8 +61,6 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		return m.onMouse(msg)
 	case tickMsg:
 		m.onTick()
-	case quitMsg:
-		return m.quit()
 	default:
 		return m.updateTalk(msg)
 	}

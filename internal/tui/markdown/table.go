@@ -4,15 +4,13 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
-	"github.com/yuin/goldmark/ast"
 	east "github.com/yuin/goldmark/extension/ast"
 )
 
 const (
-	maxColumns  = 24 // more do not fit on any screen
-	columnGap   = 3  // " │ "
-	minColumn   = 5  // narrower columns read worse than a list of fields
-	tableIndent = 0
+	maxColumns = 24 // more do not fit on any screen
+	columnGap  = 3  // " │ "
+	minColumn  = 5  // narrower columns read worse than a list of fields
 )
 
 // table lays a table out in columns that share the width; when they would get too narrow, each row becomes
@@ -22,7 +20,7 @@ func (r *Renderer) table(n *east.Table, width, depth int) []string {
 	if len(rows) == 0 || len(rows[0]) == 0 {
 		return nil
 	}
-	widths := columnWidths(rows, width-tableIndent)
+	widths := columnWidths(rows, width)
 	if widths == nil {
 		return r.tableAsList(rows, width)
 	}
@@ -45,7 +43,7 @@ func (r *Renderer) tableCells(n *east.Table, depth int) [][][]span {
 		}
 		var cells [][]span
 		for c := row.FirstChild(); c != nil && len(cells) < maxColumns; c = c.NextSibling() {
-			cells = append(cells, r.inline(c.(ast.Node), mark, depth))
+			cells = append(cells, r.inline(c, mark, depth))
 		}
 		rows = append(rows, cells)
 	}
