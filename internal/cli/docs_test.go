@@ -120,6 +120,7 @@ func TestDocsLinks(t *testing.T) {
 // foreignJSON are the documents of others that ours show, by a key of theirs.
 var foreignJSON = map[string]string{
 	"agent_servers": "the editors' settings",
+	"json.schemas":  "an editor's settings",
 	"_meta":         "a request of the Agent Client Protocol",
 	"tasks":         "a call of the tool subagents, which its own tests check",
 }
