@@ -56,6 +56,10 @@ func (m *masker) words(text string) string {
 			text = masked
 		}
 	}
+	secretLooking := looksSecret
+	if looksPath(text) {
+		secretLooking = hasKeyPrefix // folders have random names too, and a path decides what runs: it must be seen
+	}
 	var b strings.Builder
 	for text != "" {
 		n := len(text) - len(strings.TrimLeftFunc(text, isTokenRune))
@@ -65,7 +69,7 @@ func (m *masker) words(text string) string {
 				n = len(text)
 			}
 			b.WriteString(text[:n])
-		} else if word := text[:n]; looksSecret(word) {
+		} else if word := text[:n]; secretLooking(word) {
 			b.WriteString(m.all(word))
 		} else {
 			b.WriteString(word)
@@ -143,12 +147,30 @@ const (
 	minKnownBytes = 12  // of a word with a known prefix
 )
 
-// looksSecret reports whether a word looks like a key or a token: by the prefix that an issuer gives, or by its looks.
-func looksSecret(word string) bool {
+// looksPath reports whether a text is a path of a file: absolute, or relative in so many words.
+func looksPath(text string) bool {
+	for _, start := range []string{"/", "./", "../", "~/", `\`, `.\`, `..\`} {
+		if strings.HasPrefix(text, start) {
+			return true
+		}
+	}
+	return len(text) > 2 && text[1] == ':' && (text[2] == '\\' || text[2] == '/')
+}
+
+// hasKeyPrefix reports whether a word begins as the keys of a known issuer do.
+func hasKeyPrefix(word string) bool {
 	for _, prefix := range []string{"sk-", "sk_", "pk_", "rk_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "xapp-", "AKIA", "ASIA", "AIza", "eyJ", "npm_", "pypi-", "hf_", "ntn_", "secret_", "lin_api_", "dop_v1_", "shpat_", "tvly-", "figd_", "ATATT"} {
 		if strings.HasPrefix(word, prefix) && len(word) >= minKnownBytes {
 			return true
 		}
+	}
+	return false
+}
+
+// looksSecret reports whether a word looks like a key or a token: by the prefix that an issuer gives, or by its looks.
+func looksSecret(word string) bool {
+	if hasKeyPrefix(word) {
+		return true
 	}
 	if len(word) < minKeyBytes || strings.Contains(word, ".") {
 		return false
