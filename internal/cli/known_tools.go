@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -97,9 +98,11 @@ func (w *workshop) compareTools(ctx context.Context, m *mcp.Manager) ([]mcp.Chan
 	return updateKnown(ctx, filepath.Join(w.home, "known-tools.json"), now)
 }
 
+// toolDigest is over what the server says of a tool; the wrapper that we put around its schema is no change of the server's.
 func toolDigest(t tool.Tool) string {
+	_, theirs, _ := bytes.Cut(t.Schema, []byte(`"arguments":`))
 	h := sha256.New()
-	for _, part := range []string{t.Name, t.Description, string(t.Schema)} {
+	for _, part := range []string{t.Name, t.Description, string(theirs)} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])

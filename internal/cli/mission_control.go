@@ -48,6 +48,7 @@ func (a *app) missionControl(ctx context.Context, o conversationFlags, prompt st
 	if err != nil {
 		return err
 	}
+	o.interactive = true
 	w, err := a.workshop(f, o)
 	if err != nil {
 		return err
@@ -81,7 +82,7 @@ func (c *cockpit) options(prompt, resume string) tui.Options {
 	}
 	return tui.Options{
 		In: in, Out: out, Environ: c.a.environ, Version: buildVersion(), Dir: c.w.cwd, Home: userHome,
-		Model: c.w.provider.Name() + "/" + c.w.model, Prompt: prompt, Resume: resume,
+		Model: c.w.modelName(), Prompt: prompt, Resume: resume,
 		Servers: names, Waiting: len(c.w.entries) - len(names),
 		Start: c.start, NewConversation: c.newConversation,
 		Entries:     c.definitions,
@@ -145,7 +146,7 @@ func (c *cockpit) newConversation(ctx context.Context, emit func(agent.Event), a
 		return tui.Conversation{}, err
 	}
 	conv := c.w.conversation(c.servers, sess, ask, emit)
-	out := tui.Conversation{Model: c.w.provider.Name() + "/" + c.w.model, Send: conv.Send, Close: conv.Close}
+	out := tui.Conversation{Model: c.w.modelName(), Send: conv.Send, Close: conv.Close}
 	if sess != nil {
 		out.ID, out.Entries = sess.ID(), sess.Entries()
 	}
@@ -215,7 +216,7 @@ func (c *cockpit) models(context.Context) ([]string, error) {
 	for name, e := range c.w.settings.Endpoints {
 		names = append(names, name+"/"+e.Model)
 	}
-	if current := c.w.provider.Name() + "/" + c.w.model; !slices.Contains(names, current) {
+	if current := c.w.modelName(); c.w.model != "" && !slices.Contains(names, current) {
 		names = append(names, current)
 	}
 	slices.Sort(names)

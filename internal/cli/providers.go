@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,10 +48,38 @@ func (a *app) provider(w *workshop, o conversationFlags) (provider.Provider, str
 		}
 	}
 	if name == "" {
-		return nil, "", hinted(exitProvider, fmt.Errorf("no provider is set up"),
-			"set ANTHROPIC_API_KEY or OPENAI_API_KEY, name an endpoint in settings.json, or try the built-in planner with --provider offline")
+		if o.interactive { // there are servers to approve and a model to choose before anything is asked
+			return unset{}, "", nil
+		}
+		return nil, "", hinted(exitProvider, errors.New(noProvider), noProviderHint+", or try the built-in planner with --provider offline")
 	}
 	return a.makeProvider(w, name, o.model, keys)
+}
+
+const (
+	noProvider     = "no provider is set up"
+	noProviderHint = "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name an endpoint in settings.json"
+)
+
+// unset stands where no provider is set up: it answers every request with how to set one up.
+type unset struct{}
+
+// Name is what is shown of it.
+func (unset) Name() string { return "none" }
+
+// Stream fails at once.
+func (unset) Stream(context.Context, provider.Request) iter.Seq2[provider.Event, error] {
+	return func(yield func(provider.Event, error) bool) {
+		yield(provider.Event{}, &provider.Error{Provider: "none", Message: noProvider, Hint: noProviderHint + ", or choose the built-in planner with /model"})
+	}
+}
+
+// modelName is provider and model for display.
+func (w *workshop) modelName() string {
+	if w.model == "" {
+		return noProvider
+	}
+	return w.provider.Name() + "/" + w.model
 }
 
 // namedModel makes the provider of a name such as "openai/gpt-5.5"; a name without a known provider before the slash is a

@@ -32,6 +32,7 @@ type conversationFlags struct {
 	allow           []string
 	resume          string
 	cont, noSession bool
+	interactive     bool // a provider can be chosen later
 }
 
 func (o *conversationFlags) register(c *cobra.Command) {
