@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"os"
 	"testing"
 
 	"magi-code/internal/provider"
@@ -12,7 +13,7 @@ import (
 // TestUnsetProvider: Mission Control opens without a model, since servers can be approved and a model chosen there; a
 // turn then says how to set one up. Everything else fails at once (R-G1).
 func TestUnsetProvider(t *testing.T) {
-	a := newApp()
+	a := newApp(&output{File: os.Stdout})
 	a.lookup = func(string) (string, bool) { return "", false }
 	w := &workshop{servers: servers{folders: folders{home: t.TempDir()}}, settings: settings.Settings{}, scrub: a.scrub}
 	if _, _, err := a.provider(w, conversationFlags{}); err == nil {
