@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"mvdan.cc/sh/v3/expand"
@@ -65,7 +66,28 @@ var notRun = []struct{ begin, why string }{
 type world struct {
 	*place
 	runner *interp.Runner
-	out    bytes.Buffer
+	out    docsOutput
+}
+
+// docsOutput is what a line prints; the parts of a pipe write at the same time.
+type docsOutput struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (o *docsOutput) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text = append(o.text, b...)
+	return len(b), nil
+}
+
+// take returns what was printed and forgets it.
+func (o *docsOutput) take() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	defer func() { o.text = nil }()
+	return string(o.text)
 }
 
 func newWorld(t *testing.T, name string) *world {
@@ -143,7 +165,7 @@ func (w *world) runBlock(t *testing.T, name string, b block) {
 	for _, s := range file.Stmts {
 		line := b.text[s.Pos().Offset():s.End().Offset()]
 		if err := w.runLine(t.Context(), line); err != nil {
-			t.Errorf("%s:%d: %s: %v\n%s", name, b.line+int(s.Pos().Line())-1, line, err, clip(w.out.String()))
+			t.Errorf("%s:%d: %s: %v\n%s", name, b.line+int(s.Pos().Line())-1, line, err, clip(w.out.take()))
 		}
 	}
 }
@@ -156,7 +178,7 @@ func (w *world) runLine(ctx context.Context, line string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	w.out.Reset()
+	w.out.take()
 	return w.runner.Run(ctx, file.Stmts[0])
 }
 
