@@ -13,7 +13,7 @@ const (
 	maxSchemaDepth = 64
 
 	// schemaHead and schemaTail wrap the server's schema (R-N2).
-	schemaHead = `{"type":"object","properties":{"intent":{"type":"string","description":"why, in one sentence"},"arguments":`
+	schemaHead = `{"type":"object","properties":{"intent":{"type":"string"},"arguments":`
 	schemaTail = `},"required":["intent","arguments"],"additionalProperties":false}`
 	// argumentsPointer is where the server's schema stands in the wrapper; every local reference moves below it.
 	argumentsPointer = "/properties/arguments"

@@ -39,6 +39,7 @@ type Options struct {
 type Provider struct {
 	endpoint provider.Endpoint
 	messages sdk.MessageService
+	tools    provider.EncodedTools
 }
 
 // New makes a provider; it does no I/O. What is wrong with the options is told by the first Stream.
@@ -90,7 +91,7 @@ func (p *Provider) prepare(r provider.Request) ([]byte, error) {
 	if p.endpoint.Key.IsEmpty() && p.endpoint.BaseURL == DefaultURL {
 		return nil, p.endpoint.NoKey()
 	}
-	body, err := encode(r)
+	body, err := encode(r, &p.tools)
 	if err != nil {
 		return nil, &provider.Error{Provider: Name, Message: "the conversation cannot be written as a request", Cause: err}
 	}

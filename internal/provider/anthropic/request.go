@@ -10,12 +10,11 @@ import (
 )
 
 type request struct {
-	Model     string       `json:"model"`
-	MaxTokens int          `json:"max_tokens"`
-	Stream    bool         `json:"stream"`
-	System    []*block     `json:"system,omitzero"`
-	Tools     []definition `json:"tools,omitzero"`
-	Messages  []message    `json:"messages"`
+	Model     string    `json:"model"`
+	MaxTokens int       `json:"max_tokens"`
+	Stream    bool      `json:"stream"`
+	System    []*block  `json:"system,omitzero"`
+	Messages  []message `json:"messages"`
 }
 
 type definition struct {
@@ -58,8 +57,25 @@ type cache struct {
 // that the service allows.
 const cachedMessages = 2
 
+// encodeTools writes the tool list of a request. The last tool gets a cache mark.
+func encodeTools(r provider.Request) (jsontext.Value, error) {
+	if len(r.Tools) == 0 {
+		return nil, nil
+	}
+	list := make([]definition, len(r.Tools))
+	for i, t := range r.Tools {
+		list[i] = definition{Name: t.Name, Description: t.Description, InputSchema: provider.Schema(t.Schema)}
+	}
+	list[len(list)-1].CacheControl = &cache{Type: "ephemeral"}
+	return provider.Encode(list)
+}
+
 // encode writes the body of a request. Nothing of r is changed: marks are made on blocks of our own.
-func encode(r provider.Request) ([]byte, error) {
+func encode(r provider.Request, kept *provider.EncodedTools) ([]byte, error) {
+	tools, err := kept.Get(r, func() (jsontext.Value, error) { return encodeTools(r) })
+	if err != nil {
+		return nil, err
+	}
 	out := request{Model: r.Model, MaxTokens: r.MaxTokens, Stream: true, Messages: []message{}}
 	if out.MaxTokens <= 0 {
 		out.MaxTokens = DefaultMaxTokens
@@ -67,13 +83,6 @@ func encode(r provider.Request) ([]byte, error) {
 	mark := &cache{Type: "ephemeral"}
 	if !provider.Blank(r.System) {
 		out.System = []*block{{Type: "text", Text: r.System, CacheControl: mark}}
-	}
-	out.Tools = make([]definition, len(r.Tools))
-	for i, t := range r.Tools {
-		out.Tools[i] = definition{Name: t.Name, Description: t.Description, InputSchema: provider.Schema(t.Schema)}
-	}
-	if n := len(out.Tools); n > 0 {
-		out.Tools[n-1].CacheControl = mark
 	}
 	for i, m := range r.Messages {
 		content := convert(m)
@@ -92,7 +101,11 @@ func encode(r provider.Request) ([]byte, error) {
 			marked++
 		}
 	}
-	return provider.Encode(out)
+	body, err := provider.Encode(out)
+	if err != nil {
+		return nil, err
+	}
+	return provider.WithTools(body, tools), nil
 }
 
 // convert leaves out what the service refuses (blank text, thoughts of other services) and puts tool results first,

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"magi-code/internal/provider"
@@ -55,13 +56,18 @@ func conversation() provider.Request {
 		}}
 }
 
+// canonical is an object without white space, its own members in order.
 func canonical(t *testing.T, s string) string {
 	t.Helper()
-	v := jsontext.Value(s)
-	if err := v.Compact(); err != nil {
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal([]byte(s), &members); err != nil {
 		t.Fatalf("%v in %s", err, s)
 	}
-	return string(v)
+	b, err := json.Marshal(members, json.Deterministic(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }
 
 // What services refuse is repaired, cache marks stand on copies, schemas arrive to the digit.
@@ -127,7 +133,7 @@ func BenchmarkRequest(b *testing.B) { // 200 messages, 200 tools
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		body, err := encode(r)
+		body, err := encode(r, &provider.EncodedTools{})
 		if err != nil {
 			b.Fatal(err)
 		}

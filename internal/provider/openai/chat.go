@@ -20,6 +20,7 @@ import (
 type Chat struct {
 	endpoint provider.Endpoint
 	client   *http.Client
+	tools    provider.EncodedTools
 	noUsage  atomic.Bool // the endpoint refused stream_options
 }
 
@@ -60,7 +61,7 @@ func (p *Chat) Stream(ctx context.Context, r provider.Request) iter.Seq2[provide
 }
 
 func (p *Chat) attempt(ctx context.Context, r provider.Request, usage bool, emit func(provider.Event) bool) error {
-	body, err := encodeChat(r, p.endpoint.Name, usage)
+	body, err := encodeChat(r, p.endpoint.Name, usage, &p.tools)
 	if err != nil {
 		return &provider.Error{Provider: p.endpoint.Name, Message: "the conversation cannot be written as a request", Cause: err}
 	}

@@ -15,7 +15,6 @@ type chatRequest struct {
 	Stream        bool           `json:"stream"`
 	StreamOptions *streamOptions `json:"stream_options,omitzero"`
 	MaxTokens     int            `json:"max_tokens,omitzero"`
-	Tools         []chatTool     `json:"tools,omitzero"`
 	Messages      []*chatMessage `json:"messages"`
 }
 
@@ -68,13 +67,20 @@ type keptThought struct {
 	Reasoning        string `json:"reasoning,omitzero"`
 }
 
-func encodeChat(r provider.Request, origin string, usage bool) ([]byte, error) {
-	out := chatRequest{Model: r.Model, Stream: true, MaxTokens: max(r.MaxTokens, 0), Tools: make([]chatTool, len(r.Tools))}
+func encodeChat(r provider.Request, origin string, usage bool, kept *provider.EncodedTools) ([]byte, error) {
+	tools, err := kept.Get(r, func() (jsontext.Value, error) {
+		list := make([]chatTool, len(r.Tools))
+		for i, t := range r.Tools {
+			list[i] = chatTool{Type: "function", Function: chatFunction{Name: t.Name, Description: t.Description, Parameters: provider.Schema(t.Schema)}}
+		}
+		return encodeList(list)
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := chatRequest{Model: r.Model, Stream: true, MaxTokens: max(r.MaxTokens, 0)}
 	if usage {
 		out.StreamOptions = &streamOptions{IncludeUsage: true}
-	}
-	for i, t := range r.Tools {
-		out.Tools[i] = chatTool{Type: "function", Function: chatFunction{Name: t.Name, Description: t.Description, Parameters: provider.Schema(t.Schema)}}
 	}
 	if !provider.Blank(r.System) {
 		out.Messages = append(out.Messages, &chatMessage{Role: "system", Content: r.System})
@@ -92,7 +98,11 @@ func encodeChat(r provider.Request, origin string, usage bool) ([]byte, error) {
 	if out.Messages == nil {
 		out.Messages = []*chatMessage{}
 	}
-	return provider.Encode(out)
+	body, err := provider.Encode(out)
+	if err != nil {
+		return nil, err
+	}
+	return provider.WithTools(body, tools), nil
 }
 
 // lastPrompt is the index of the last message that a person wrote. Reasoning goes back only after it: servers that

@@ -142,13 +142,24 @@ func same(t *testing.T, got, want []string) {
 
 func sameJSON(t *testing.T, got, want string) {
 	t.Helper()
-	g, w := jsontext.Value(got), jsontext.Value(want)
-	if err := errors.Join(g.Compact(), w.Compact()); err != nil {
-		t.Fatalf("%v in %s or %s", err, got, want)
-	}
-	if string(g) != string(w) {
+	g, w := canonical(t, got), canonical(t, want)
+	if g != w {
 		t.Errorf("got\n%s\nwant\n%s", g, w)
 	}
+}
+
+// canonical is an object without white space, its own members in order.
+func canonical(t *testing.T, s string) string {
+	t.Helper()
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal([]byte(s), &members); err != nil {
+		t.Fatalf("%v in %s", err, s)
+	}
+	b, err := json.Marshal(members, json.Deterministic(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }
 
 func hello() provider.Request {
@@ -368,8 +379,8 @@ func BenchmarkRequest(b *testing.B) { // 200 messages, 200 tools
 		r.Messages = append(r.Messages, provider.Message{Role: role, Blocks: []provider.Block{{Kind: provider.Text, Text: strings.Repeat("hello\n", 100)}}})
 	}
 	for name, encode := range map[string]func() ([]byte, error){
-		"responses": func() ([]byte, error) { return encodeResponses(r, true) },
-		"chat":      func() ([]byte, error) { return encodeChat(r, "n", true) },
+		"responses": func() ([]byte, error) { return encodeResponses(r, true, &provider.EncodedTools{}) },
+		"chat":      func() ([]byte, error) { return encodeChat(r, "n", true, &provider.EncodedTools{}) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

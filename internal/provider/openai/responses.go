@@ -47,6 +47,7 @@ type Options struct {
 type Responses struct {
 	endpoint provider.Endpoint
 	service  responses.ResponseService
+	tools    provider.EncodedTools
 
 	mu    sync.Mutex
 	plain map[string]bool // models that refuse to hand out encrypted reasoning
@@ -115,7 +116,7 @@ func (p *Responses) setPlain(model string) {
 }
 
 func (p *Responses) attempt(ctx context.Context, r provider.Request, sealed bool, emit func(provider.Event) bool) error {
-	body, err := encodeResponses(r, sealed)
+	body, err := encodeResponses(r, sealed, &p.tools)
 	if err != nil {
 		return &provider.Error{Provider: Name, Message: "the conversation cannot be written as a request", Cause: err}
 	}

@@ -9,15 +9,14 @@ import (
 )
 
 type responsesRequest struct {
-	Model           string     `json:"model"`
-	Stream          bool       `json:"stream"`
-	Store           bool       `json:"store"` // false: the service keeps nothing
-	Instructions    string     `json:"instructions,omitzero"`
-	Tools           []function `json:"tools,omitzero"`
-	Input           []any      `json:"input"` // *item, or jsontext.Value for what the service wants back unchanged
-	Include         []string   `json:"include,omitzero"`
-	MaxOutputTokens int        `json:"max_output_tokens,omitzero"`
-	PromptCacheKey  string     `json:"prompt_cache_key,omitzero"`
+	Model           string   `json:"model"`
+	Stream          bool     `json:"stream"`
+	Store           bool     `json:"store"` // false: the service keeps nothing
+	Instructions    string   `json:"instructions,omitzero"`
+	Input           []any    `json:"input"` // *item, or jsontext.Value for what the service wants back unchanged
+	Include         []string `json:"include,omitzero"`
+	MaxOutputTokens int      `json:"max_output_tokens,omitzero"`
+	PromptCacheKey  string   `json:"prompt_cache_key,omitzero"`
 }
 
 type function struct {
@@ -52,19 +51,26 @@ type kept struct {
 	Phase string `json:"phase"`
 }
 
-func encodeResponses(r provider.Request, sealed bool) ([]byte, error) {
+func encodeResponses(r provider.Request, sealed bool, kept *provider.EncodedTools) ([]byte, error) {
+	tools, err := kept.Get(r, func() (jsontext.Value, error) {
+		list := make([]function, len(r.Tools))
+		for i, t := range r.Tools {
+			list[i] = function{Type: "function", Name: t.Name, Description: t.Description, Parameters: provider.Schema(t.Schema)}
+		}
+		return encodeList(list)
+	})
+	if err != nil {
+		return nil, err
+	}
 	out := responsesRequest{
 		Model: r.Model, Stream: true, MaxOutputTokens: max(r.MaxTokens, 0), PromptCacheKey: cacheKey(r.CacheKey),
-		Tools: make([]function, len(r.Tools)), Input: []any{},
+		Input: []any{},
 	}
 	if !provider.Blank(r.System) {
 		out.Instructions = r.System
 	}
 	if sealed {
 		out.Include = []string{"reasoning.encrypted_content"}
-	}
-	for i, t := range r.Tools {
-		out.Tools[i] = function{Type: "function", Name: t.Name, Description: t.Description, Parameters: provider.Schema(t.Schema)}
 	}
 	for _, m := range r.Messages {
 		if m.Role == provider.Assistant {
@@ -73,7 +79,19 @@ func encodeResponses(r provider.Request, sealed bool) ([]byte, error) {
 			out.Input = append(out.Input, asked(m)...)
 		}
 	}
-	return provider.Encode(out)
+	body, err := provider.Encode(out)
+	if err != nil {
+		return nil, err
+	}
+	return provider.WithTools(body, tools), nil
+}
+
+// encodeList writes a tool list; an empty one is left out of the request.
+func encodeList[T any](list []T) (jsontext.Value, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	return provider.Encode(list)
 }
 
 // asked makes the items of a user message: results of calls first, then one message of the rest.
