@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -71,15 +72,7 @@ func (a *app) list(ctx context.Context, asJSON bool) error {
 	for _, w := range ws {
 		a.say("warning: %s", untrusted.Line(w.Path+": "+w.Key+": "+w.Text))
 	}
-	m, err := mcp.Open(ctx, a.managerOptions(s.folders, s.proofs()))
-	if err != nil {
-		return err
-	}
-	status := map[string]mcp.Status{}
-	for _, st := range m.Status() {
-		status[st.Name] = st
-	}
-	closeManager(ctx, m)
+	status := a.probeAll(ctx, s)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -92,6 +85,24 @@ func (a *app) list(ctx context.Context, asJSON bool) error {
 		return a.printJSON(map[string]any{"servers": nonNil(rows), "warnings": warningTexts(s.config.Warnings)})
 	}
 	return a.printList(s, rows)
+}
+
+// probeAll probes all approved servers at once. Each is ended as soon as it has answered, beside the start of the others.
+func (a *app) probeAll(ctx context.Context, s servers) map[string]mcp.Status {
+	proofs := s.proofs()
+	all := make([]mcp.Status, len(proofs))
+	var wg sync.WaitGroup
+	for i, p := range proofs {
+		wg.Go(func() {
+			all[i], _ = mcp.Probe(ctx, a.managerOptions(s.folders, []approval.Approved{p})) // the status holds the error
+		})
+	}
+	wg.Wait()
+	status := map[string]mcp.Status{}
+	for _, st := range all {
+		status[st.Name] = st
+	}
+	return status
 }
 
 func (a *app) row(f folders, e approval.Entry, status map[string]mcp.Status) listed {
