@@ -11,6 +11,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"syscall"
 )
@@ -23,7 +24,7 @@ func Main() int {
 	defer cancel()
 	// A reader that goes (magi-code run ... | head -1) must not kill us where we stand: servers and commands have to end with us.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	collectLazily()
+	beModest()
 	out := &output{File: os.Stdout, broken: cancel}
 	a := newApp(out)
 	root := newRoot(a)
@@ -40,8 +41,12 @@ const (
 	enoughMemory = 512 << 20
 )
 
-// collectLazily tunes the garbage collector, unless the user did.
-func collectLazily() {
+// beModest tunes the runtime, unless the user did. We wait for others nearly all the time: threads of ours that look
+// for work meanwhile, and the collector, take the processor from the very servers that we wait for.
+func beModest() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(max(1, runtime.GOMAXPROCS(0)/2)) // the other half is theirs
+	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbage)
 	}
