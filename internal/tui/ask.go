@@ -59,6 +59,10 @@ func (m *model) onAskGone(id int) {
 
 // focusAsk gives the first question the keys once that is safe.
 func (m *model) focusAsk(now time.Time) {
+	if m.blind() && len(m.asks) > 0 {
+		m.asks[0].at, m.asks[0].focus = now, false // it is new on the screen once there is room for it
+		return
+	}
 	if len(m.asks) == 0 || m.asks[0].focus || !m.ed.blank() || m.screen != nil {
 		return
 	}

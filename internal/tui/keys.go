@@ -17,6 +17,9 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	if name != "ctrl+c" {
 		m.quitTo = time.Time{}
 	}
+	if m.blind() && name != "ctrl+c" && name != "ctrl+z" {
+		return nil // nobody answers, approves or sends what cannot be seen
+	}
 	if m.screen != nil {
 		return m.screenKey(k)
 	}

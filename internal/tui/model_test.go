@@ -348,3 +348,30 @@ func TestDescribeFindsTheCure(t *testing.T) {
 		}
 	}
 }
+
+// TestBlind: in a window that shows nothing no key answers a question or approves a server; when there is room again, a question is
+// new on the screen.
+func TestBlind(t *testing.T) {
+	x := ready(t, 80, 30)
+	x.say("ask")
+	x.until("question", func() bool { return len(x.m.asks) > 0 })
+	x.pass(2 * time.Second)
+	x.sees("[y] once")
+	x.send(tea.WindowSizeMsg{Width: minCols - 1, Height: 30})
+	x.pass(2 * time.Second)
+	x.press("y")
+	x.typeText("a")
+	x.press("enter")
+	x.send(tea.WindowSizeMsg{Width: 80, Height: 30})
+	x.press("y") // too early: nobody has read it
+	if len(x.w.said()) != 0 {
+		t.Fatalf("answers %v", x.w.said())
+	}
+	x.press("ctrl+u")
+	x.pass(2 * time.Second)
+	x.press("n")
+	x.until("end", func() bool { return !x.m.talk.running })
+	if !slices.Equal(x.w.said(), []permission.Answer{permission.No}) {
+		t.Errorf("answers %v", x.w.said())
+	}
+}

@@ -45,13 +45,16 @@ func (m *model) View() (v tea.View) {
 	return v
 }
 
+// blind reports whether the window is too small to show anything that a key could be about.
+func (m *model) blind() bool { return m.width < minCols || m.height < minRows }
+
 // draw returns the lines of the screen and where the cursor is; y < 0 hides it.
 func (m *model) draw() (lines []string, x, y int) {
 	w, h := m.width, m.height
 	if w <= 0 || h <= 0 {
 		return nil, 0, -1
 	}
-	if w < minCols || h < minRows {
+	if m.blind() {
 		return []string{fit("magi-code", w), fit("widen the window", w)}[:min(2, h)], 0, -1
 	}
 	if m.screen != nil {
