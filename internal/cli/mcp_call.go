@@ -29,7 +29,7 @@ stdin), prints the result and ends the server. Exit code 7 means that the tool r
   echo '{"a": 1, "b": 2}' | magi-code mcp call everything get-sum -`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 || len(args) > 3 {
-				return exactArgs("SERVER", "TOOL")(cmd, args)
+				return hinted(exitUsage, usage("%s takes 2 or 3 arguments, not %d", cmd.CommandPath(), len(args)), "usage: "+cmd.UseLine())
 			}
 			return nil
 		},

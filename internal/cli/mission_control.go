@@ -44,6 +44,9 @@ func (a *app) missionControl(ctx context.Context, o conversationFlags, prompt st
 	if !a.inTTY || !a.outTTY {
 		return hinted(exitUsage, usage("Mission Control needs a terminal"), `without one, use magi-code run "PROMPT"; magi-code --help shows all commands`)
 	}
+	if kind, _ := a.lookup("TERM"); kind == "dumb" { // an editor's shell, say: it would show every control sequence as text
+		return hinted(exitUsage, usage("Mission Control needs a terminal that can place text, and TERM is dumb"), `here, use magi-code run "PROMPT"`)
+	}
 	f, err := a.folders()
 	if err != nil {
 		return err
