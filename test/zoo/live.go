@@ -25,7 +25,7 @@ func liveModes() map[string]mode {
 // client that has the answer has the announcement too.
 func live(s *server) {
 	l := &liveServer{server: s}
-	for _, d := range []string{
+	s.tools = append(s.tools,
 		define("shrink", "Removes a tool.", `"name":{"type":"string"}`),
 		define("alter", "Changes the description of a tool.", `"name":{"type":"string"},"text":{"type":"string"}`),
 		define("announce", "Announces a change that often.", `"times":{"type":"integer"}`),
@@ -33,9 +33,7 @@ func live(s *server) {
 		define("listings", "Counts the listings so far.", ``),
 		define("meet", "Answers when n calls of it are under way, the last one first.", `"n":{"type":"integer"},"text":{"type":"string"}`),
 		define("structured", "Answers with its text as structured data.", `"text":{"type":"string"}`),
-	} {
-		s.tools = append(s.tools, d)
-	}
+	)
 	s.on["tools/list"] = l.list
 	for name, f := range map[string]func(message, liveArguments){
 		"grow": l.grow, "shrink": l.shrink, "alter": l.alter, "announce": l.announce, "fail": l.fail, "listings": l.count, "meet": l.meet,
