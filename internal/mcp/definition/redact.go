@@ -55,7 +55,7 @@ func (v *view) stdio(s Server) {
 	}
 	for _, p := range s.Env {
 		shown, flag := m.text(p.Value, m.all), ""
-		if decidesCode(p.Name) {
+		if decidesCode(p.Name) && !isSecretName(p.Name) { // the tokens of package runners have names like the rest of their settings
 			shown, flag = m.text(p.Value, m.words), "decides what the program runs or loads"
 		}
 		v.add("env."+p.Name, orEmpty(shown), flag, oddName(p.Name), oddText(p.Value))
@@ -193,7 +193,8 @@ func isShell(path string) bool {
 // decidesCode reports whether a variable decides what code a program loads, runs or trusts.
 func decidesCode(name string) bool {
 	n := strings.ToUpper(name)
-	for _, prefix := range []string{"LD_", "DYLD_", "GIT_CONFIG", "NPM_CONFIG_", "BASH_FUNC_"} {
+	for _, prefix := range []string{"LD_", "DYLD_", "GIT_CONFIG", "BASH_FUNC_", "LUA_INIT",
+		"NPM_CONFIG_", "PNPM_", "YARN_", "BUN_", "DENO_", "PIP_", "UV_", "PIPX_", "CARGO_"} {
 		if strings.HasPrefix(n, prefix) {
 			return true
 		}
@@ -206,7 +207,9 @@ func decidesCode(name string) bool {
 		"JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH", "JAVA_HOME",
 		"DOTNET_STARTUP_HOOKS", "CORECLR_PROFILER", "CORECLR_PROFILER_PATH", "COR_PROFILER", "COR_PROFILER_PATH",
 		"GIT_SSH", "GIT_SSH_COMMAND", "GIT_EXEC_PATH", "GIT_ASKPASS", "GIT_PAGER", "GIT_EDITOR", "GIT_EXTERNAL_DIFF", "SSH_ASKPASS",
-		"EDITOR", "VISUAL", "PAGER", "BROWSER", "LESSOPEN", "MANPAGER", "GCONV_PATH", "ELECTRON_RUN_AS_NODE",
+		"EDITOR", "VISUAL", "PAGER", "BROWSER", "LESSOPEN", "MANPAGER", "GIT_PROXY_COMMAND",
+		"GOFLAGS", "GOPROXY", "GOTOOLCHAIN", "OPENSSL_CONF", "OPENSSL_MODULES", "DOCKER_HOST", "KUBECONFIG",
+		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "GCONV_PATH", "ELECTRON_RUN_AS_NODE",
 		"SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE":
 		return true
 	}
