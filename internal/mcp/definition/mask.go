@@ -8,7 +8,10 @@ import (
 )
 
 // masker hides what may be a credential, and remembers the literal texts that it hid.
-type masker struct{ hidden []string }
+type masker struct {
+	hidden []string
+	code   bool // the text is code that a shell will run: it is shown but for keys of known issuers
+}
 
 // text returns a value for display: references by name, every literal piece (a fallback too) through mask.
 func (m *masker) text(raw string, mask func(string) string) string {
@@ -57,7 +60,7 @@ func (m *masker) words(text string) string {
 		}
 	}
 	secretLooking := looksSecret
-	if looksPath(text) {
+	if m.code || looksPath(text) {
 		secretLooking = hasKeyPrefix // folders have random names too, and a path decides what runs: it must be seen
 	}
 	var b strings.Builder

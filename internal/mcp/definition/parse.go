@@ -65,13 +65,13 @@ func (p *parser) serverList(v *jsondoc.Value) {
 		p.fail(v.Start, serversKey, "must be an object and is "+v.TypeName(), "give each server a name: {\"name\": {...}}")
 		return
 	}
-	for i, m := range v.Members {
+	folded := map[string]string{} // names that are good are ASCII, where lower case is all there is to fold
+	for _, m := range v.Members {
 		p.server = m.Name
-		for _, earlier := range v.Members[:i] {
-			if strings.EqualFold(earlier.Name, m.Name) {
-				p.fail(m.NameStart, "", "its name differs from that of server "+strconv.Quote(earlier.Name)+" in case alone", "rename one of the two")
-				break
-			}
+		if earlier, twin := folded[strings.ToLower(m.Name)]; twin {
+			p.fail(m.NameStart, "", "its name differs from that of server "+strconv.Quote(earlier)+" in case alone", "rename one of the two")
+		} else {
+			folded[strings.ToLower(m.Name)] = m.Name
 		}
 		p.names = append(p.names, m.Name)
 		before := len(p.errs)

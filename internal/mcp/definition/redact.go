@@ -51,6 +51,7 @@ func (v *view) stdio(s Server) {
 	m := masker{}
 	v.add("command", m.text(s.Command, m.words), shell, relative(s.Command), oddText(s.Command))
 	for i, a := range s.Args {
+		m.code = shell != ""
 		v.add("args["+strconv.Itoa(i)+"]", m.arg(before(s.Args, i), a), oddText(a))
 	}
 	for _, p := range s.Env {
