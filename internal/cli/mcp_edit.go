@@ -134,6 +134,11 @@ func (a *app) add(ctx context.Context, name string, command []string, o addFlags
 	if err := checkEntry(name, value); err != nil {
 		return err
 	}
+	if o.url != "" && !strings.Contains(o.url, "${") { // one with references is checked when it is expanded
+		if why, hint := definition.CheckURL(o.url); why != "" {
+			return hinted(exitUsage, &mcp.Error{Server: name, Phase: mcp.PhaseConfig, Text: "url: " + why}, hint)
+		}
+	}
 	path := f.projectMCP()
 	if o.global {
 		path = f.globalMCP()
