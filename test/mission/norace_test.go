@@ -1,0 +1,6 @@
+//go:build !race
+
+package mission
+
+// underRace: see race_test.go.
+const underRace = false
