@@ -40,14 +40,17 @@ func Visible(s string) string {
 		switch {
 		case r == utf8.RuneError && size == 1:
 			escape(&b, 'x', rune(s[i]))
+			r = '}'
 		case isBreak(r), r == '\t', isControl(r), isHidden(r) && !isEmojiStyle(prev, r, rest):
 			escape(&b, 'u', r)
+			r = '}'
 		case r == '\\' && (strings.HasPrefix(rest, "u{") || strings.HasPrefix(rest, "x{")):
 			escape(&b, 'u', r)
+			r = '}'
 		default:
 			b.WriteRune(r)
 		}
-		prev = r
+		prev = r // what was written last: a style after an escape styles nothing
 		i += size
 	}
 	return b.String()
@@ -116,6 +119,7 @@ func clean(s string, br, tab byte) string {
 		case r == '\t':
 			b.WriteByte(tab)
 		case isControl(r), isHidden(r) && !isEmojiStyle(prev, r, s[i:]):
+			continue
 		default:
 			b.WriteRune(r)
 		}

@@ -138,7 +138,7 @@ func TestManyBrokenSequences(t *testing.T) {
 
 // FuzzText: nothing that acts on a terminal comes through, and cleaning twice changes nothing more.
 func FuzzText(f *testing.F) {
-	for _, s := range []string{"a\x1b[31m", "\x1b]8;;x\x1b\\", "\r\n\u202e\U000e0041", "\xff\xc2\x9b", "⚠\ufe0f", "1\ufe0f\u20e3", "\x1b(\x1b", "\\u{1b}"} {
+	for _, s := range []string{"a\x1b[31m", "\x1b]8;;x\x1b\\", "\r\n\u202e\U000e0041", "\xff\xc2\x9b", "⚠\ufe0f", "1\ufe0f\u20e3", "\xa0\ufe0f", "a\u2800\ufe0f", "⚠\u2800\ufe0f", "\x1b(\x1b", "\\u{1b}"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
