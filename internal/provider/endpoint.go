@@ -1,9 +1,12 @@
 package provider
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"iter"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
@@ -12,6 +15,7 @@ import (
 	"time"
 
 	"magi-code/internal/secret"
+	"magi-code/internal/sse"
 	"magi-code/internal/untrusted"
 )
 
@@ -33,7 +37,6 @@ const (
 var (
 	errStalled  = errors.New("the service sent nothing for too long")
 	errTooLarge = errors.New("the answer is larger than the limit")
-	errNoAnswer = errors.New("the request was made without an answer")
 	// ErrBroken means that a stream ended, or stopped making sense, before its last event.
 	ErrBroken = errors.New("the stream broke off before the end of the answer")
 )
@@ -95,15 +98,14 @@ func (e Endpoint) keyHint() string {
 	return "set " + e.KeyFrom + " to a valid key"
 }
 
-// Client returns an HTTP client that follows no redirect, bounds every wait and every body, and turns each answer
-// that is not an event stream into an error that Fail understands.
+// Client returns an HTTP client for Post, which follows no redirect.
 func (e Endpoint) Client() *http.Client {
 	next := e.HTTP
 	if next == nil {
 		next = newTransport()
 	}
 	return &http.Client{
-		Transport:     transport{next: next},
+		Transport:     next,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
@@ -120,49 +122,38 @@ func newTransport() *http.Transport {
 	}
 }
 
-type answerKey struct{}
-
-// Open runs send, which makes one request through a Client with the context that it gets, and returns the stream
-// that came back. The caller ends it by Finish or Close.
-func Open(ctx context.Context, send func(ctx context.Context) error) (*Answer, error) {
-	var a *Answer
-	err := send(context.WithValue(ctx, answerKey{}, &a))
-	switch {
-	case err != nil && a != nil:
-		_ = a.Close()
-		return nil, err
-	case err != nil:
-		return nil, err
-	case a == nil:
-		return nil, errNoAnswer
-	}
-	return a, nil
-}
-
-type transport struct{ next http.RoundTripper }
-
-// RoundTrip sends one request. Its answer's body is an *Answer, which is also left where Open looks for it.
-func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithCancelCause(req.Context())
+// Post sends a JSON body and returns the event stream that comes back. Every wait and every body is bounded; an answer
+// that is no event stream is an error that Fail understands. The caller ends the answer by Finish or Close.
+func Post(ctx context.Context, client *http.Client, address string, header http.Header, body []byte) (*Answer, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
 	a := &Answer{ctx: ctx, cancel: cancel}
 	a.idle = time.AfterFunc(firstByteWait, func() { cancel(errStalled) })
-	resp, err := t.next.RoundTrip(req.WithContext(ctx))
+	resp, err := a.send(client, address, header, body)
 	if err != nil {
 		err = a.because(err)
 		a.stop()
 		return nil, err
 	}
-	a.body, a.Header = resp.Body, resp.Header
+	a.body = resp.Body
 	if resp.StatusCode/100 != 2 || !isStream(resp.Header) {
 		return nil, a.failure(resp)
 	}
 	a.wait = idleWait
 	a.idle.Reset(a.wait)
-	resp.Body = a
-	if slot, ok := req.Context().Value(answerKey{}).(**Answer); ok {
-		*slot = a
+	a.events = sse.NewReader(a, nil, "")
+	return a, nil
+}
+
+func (a *Answer) send(client *http.Client, address string, header http.Header, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(a.ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
 	}
-	return resp, nil
+	maps.Copy(req.Header, header)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream")
+	req.Header.Set("User-Agent", "magi-code")
+	return client.Do(req)
 }
 
 // isStream is lenient: only a type that certainly is something else is refused.
@@ -182,10 +173,8 @@ func mediaType(h http.Header) string {
 	return strings.ToLower(strings.TrimSpace(m))
 }
 
-// Answer is the body of one streamed answer. It is read by one goroutine.
+// Answer is one streamed answer. It is read by one goroutine.
 type Answer struct {
-	Header http.Header
-
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	body   io.ReadCloser
@@ -193,6 +182,23 @@ type Answer struct {
 	wait   time.Duration
 	read   int64
 	done   bool // the end of the body was seen
+	events *sse.Reader
+}
+
+// Events gives the events of the answer that carry data, in their order; it stops at the end of the stream, or with an
+// error. The data of one is valid until the next. It can be used once.
+func (a *Answer) Events() iter.Seq2[sse.Event, error] {
+	return func(yield func(sse.Event, error) bool) {
+		for {
+			ev, err := a.events.Next()
+			if err == io.EOF {
+				return
+			}
+			if !yield(ev, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // Read reads the stream; it fails when nothing comes for too long or too much comes.

@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"bufio"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -13,6 +12,7 @@ import (
 	"syscall"
 
 	"magi-code/internal/secret"
+	"magi-code/internal/sse"
 	"magi-code/internal/untrusted"
 )
 
@@ -23,7 +23,7 @@ const maxForeign = 300
 const winConnRefused = syscall.Errno(10061)
 
 // Fail translates whatever ended an attempt into our words. Nothing of err is kept but what it means: errors of
-// net/http hold the whole address, and those of the services' libraries hold the request with its key.
+// net/http hold the whole address.
 func (e Endpoint) Fail(err error, model string) *Error {
 	if own, ok := errors.AsType[*Error](err); ok {
 		return own
@@ -35,7 +35,7 @@ func (e Endpoint) Fail(err error, model string) *Error {
 	switch {
 	case errors.Is(err, errStalled):
 		out.Message, out.Retryable = fmt.Sprintf("%s sent nothing for %s", e.Origin(), idleWait), true
-	case errors.Is(err, errTooLarge), errors.Is(err, bufio.ErrTooLong):
+	case errors.Is(err, errTooLarge), errors.Is(err, sse.ErrTooLarge):
 		out.Message = "the answer is larger than magi-code accepts"
 	case errors.Is(err, ErrBroken):
 		out.Message, out.Retryable = ErrBroken.Error(), true
@@ -70,7 +70,7 @@ func (e Endpoint) unreachable(out *Error, err error) {
 		out.Message, out.Retryable = cannot+": it did not answer in time", true
 		out.Hint = e.reachHint("check the network")
 	default:
-		out.Message, out.Retryable = "the request to "+e.Origin()+" failed", !errors.Is(err, errNoAnswer)
+		out.Message, out.Retryable = "the request to "+e.Origin()+" failed", true
 		out.Hint = e.reachHint("check the network and the proxy variables")
 	}
 }

@@ -176,7 +176,7 @@ func (t *Transport) single(ctx context.Context, x *exchange, resp *http.Response
 	if err != nil {
 		return jsonrpc.Response{}, t.failed(ctx, x, err)
 	}
-	body = bytes.TrimSpace(bytes.TrimPrefix(body, []byte(bom)))
+	body = bytes.TrimSpace(bytes.TrimPrefix(body, []byte("\ufeff")))
 	if len(body) == 0 {
 		return jsonrpc.Response{}, &Error{Status: resp.StatusCode, Text: fmt.Sprintf("the server took the request and gave no answer (HTTP %d)", resp.StatusCode)}
 	}

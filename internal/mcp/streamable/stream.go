@@ -12,6 +12,7 @@ import (
 
 	"magi-code/internal/mcp/endpoint"
 	"magi-code/internal/mcp/jsonrpc"
+	"magi-code/internal/sse"
 )
 
 const (
@@ -44,19 +45,20 @@ func (s *source) Read(p []byte) (int, error) {
 
 // events is one life of a stream.
 type events struct {
-	*reader
+	*sse.Reader
 	src *source
+	buf *[]byte
 }
 
 // read begins to read a stream where the progress of earlier ones left off.
 func (t *Transport) read(body io.ReadCloser, p *progress) *events {
 	e := &events{src: &source{body, math.MaxInt64}}
-	buf, _ := t.buffers.Get().(*[]byte)
-	if buf == nil {
-		b := make([]byte, readBuffer)
-		buf = &b
+	e.buf, _ = t.buffers.Get().(*[]byte)
+	if e.buf == nil {
+		b := make([]byte, sse.BufferBytes)
+		e.buf = &b
 	}
-	e.reader = &reader{src: e.src, limit: maxEvent, buf: *buf, retry: -1, lastID: p.lastID, pendingID: p.lastID}
+	e.Reader = sse.NewReader(e.src, *e.buf, p.lastID)
 	p.messages = 0
 	return e
 }
@@ -64,9 +66,8 @@ func (t *Transport) read(body io.ReadCloser, p *progress) *events {
 // release closes a stream.
 func (t *Transport) release(e *events) {
 	_ = e.src.body.Close()
-	b := e.buf
-	e.buf = nil
-	t.buffers.Put(&b)
+	t.buffers.Put(e.buf)
+	e.buf, e.Reader = nil, nil
 }
 
 // waiter is a call under way. A response that comes by a stream is given once.
@@ -140,7 +141,7 @@ func (t *Transport) await(ctx context.Context, w *waiter, resp *http.Response) (
 // finish takes what a server still says after the response, for a bounded time and for the sake of the connection, which
 // can be used again once the stream has ended. Mostly it has; else a goroutine of the transport reads on.
 func (t *Transport) finish(x *exchange, e *events, p *progress) {
-	if e.ended() {
+	if e.Ended() {
 		t.release(e)
 		x.end()
 		return
@@ -193,29 +194,29 @@ func (t *Transport) consume(s *events, p *progress, w *waiter) error {
 		id = w.id
 	}
 	for {
-		e, err := s.next()
-		p.lastID = s.lastID
-		if s.retry >= 0 {
-			p.retry = max(s.retry, minRetry)
+		e, err := s.Next()
+		p.lastID = s.LastID()
+		if s.Retry() >= 0 {
+			p.retry = max(s.Retry(), minRetry)
 		}
 		if err != nil {
-			if errors.Is(err, errEventTooLarge) {
-				return &Error{Text: errEventTooLarge.Error()}
+			if errors.Is(err, sse.ErrTooLarge) {
+				return &Error{Text: sse.ErrTooLarge.Error()}
 			}
 			return nil
 		}
-		if len(e.data) == 0 {
+		if len(e.Data) == 0 {
 			continue
 		}
-		messages, bad := t.decode(e.data, id)
-		if bad != nil && !e.tail {
+		messages, bad := t.decode(e.Data, id)
+		if bad != nil && !e.Tail {
 			return bad
 		}
 		answered := false
 		for _, m := range messages {
 			p.messages++
 			switch {
-			case m.Request != nil && !e.tail:
+			case m.Request != nil && !e.Tail:
 				t.handle(*m.Request)
 			case m.Response != nil && w == nil:
 				t.elsewhere(*m.Response)

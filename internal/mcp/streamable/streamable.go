@@ -76,7 +76,7 @@ type Transport struct {
 	wg       sync.WaitGroup
 	once     sync.Once // Close
 	closed   chan struct{}
-	buffers  sync.Pool // of *[]byte, readBuffer bytes each, for streams
+	buffers  sync.Pool // of *[]byte, sse.BufferBytes each, for streams
 
 	stream    atomic.Bool // a GET stream is open
 	dropped   atomic.Int64

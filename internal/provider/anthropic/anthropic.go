@@ -1,6 +1,6 @@
-// Package anthropic streams answers of the Anthropic Messages API. The library of the service makes the request
-// (address, headers, version) and cuts its stream into events; bodies and events are our own small types, because
-// they are written and read once per round trip and tool schemas have to arrive as they are.
+// Package anthropic streams answers of the Anthropic Messages API. Bodies and events are our own small types, because
+// they are written and read once per round trip and tool schemas have to arrive as they are; what is left of a request
+// is one POST and its events, so the service's library with its twenty modules is not used.
 package anthropic
 
 import (
@@ -8,10 +8,6 @@ import (
 	"iter"
 	"net/http"
 	"strings"
-
-	sdk "github.com/anthropics/anthropic-sdk-go/v2"
-	"github.com/anthropics/anthropic-sdk-go/v2/option"
-	"github.com/anthropics/anthropic-sdk-go/v2/packages/ssestream"
 
 	"magi-code/internal/provider"
 	"magi-code/internal/secret"
@@ -26,6 +22,8 @@ const (
 	DefaultMaxTokens = 32000
 	// maxImage is the most bytes of one image that the service takes (5 MB of base64).
 	maxImage = 5 << 20 / 4 * 3
+	// version is the version of the API that requests are written in.
+	version = "2023-06-01"
 )
 
 // Options say where and as whom to ask. Nothing is read from the environment.
@@ -38,7 +36,7 @@ type Options struct {
 // Provider implements provider.Provider.
 type Provider struct {
 	endpoint provider.Endpoint
-	messages sdk.MessageService
+	client   *http.Client
 	tools    provider.EncodedTools
 }
 
@@ -53,17 +51,7 @@ func New(o Options) *Provider {
 		Name: Name, BaseURL: base, Key: secret.New(strings.TrimSpace(o.Key.Reveal())),
 		KeyFrom: "ANTHROPIC_API_KEY", URLFrom: "ANTHROPIC_BASE_URL", HTTP: o.HTTP,
 	}}
-	options := []option.RequestOption{
-		option.WithoutEnvironmentDefaults(),
-		option.WithBaseURL(base + "/"),
-		option.WithHTTPClient(p.endpoint.Client()),
-		option.WithMaxRetries(0),
-		option.WithHeader("Accept", "text/event-stream"),
-	}
-	if !p.endpoint.Key.IsEmpty() {
-		options = append(options, option.WithHeader("X-Api-Key", p.endpoint.Key.Reveal()))
-	}
-	p.messages = sdk.NewMessageService(options...)
+	p.client = p.endpoint.Client()
 	return p
 }
 
@@ -99,20 +87,21 @@ func (p *Provider) prepare(r provider.Request) ([]byte, error) {
 }
 
 func (p *Provider) attempt(ctx context.Context, body []byte, emit func(provider.Event) bool) error {
-	answer, err := provider.Open(ctx, func(ctx context.Context) error {
-		var resp *http.Response
-		return p.messages.NewStreaming(ctx, sdk.MessageNewParams{},
-			option.WithRequestBody("application/json", body), option.WithResponseBodyInto(&resp)).Err()
-	})
+	header := http.Header{"Anthropic-Version": {version}}
+	if !p.endpoint.Key.IsEmpty() {
+		header.Set("X-Api-Key", p.endpoint.Key.Reveal())
+	}
+	answer, err := provider.Post(ctx, p.client, p.endpoint.BaseURL+"/v1/messages", header, body)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = answer.Close() }()
-	events := ssestream.NewDecoder(&http.Response{Header: answer.Header, Body: answer})
 	c := collector{emit: emit}
-	for events.Next() {
-		ev := events.Event()
-		switch ev.Type {
+	for ev, err := range answer.Events() {
+		if err != nil {
+			return err
+		}
+		switch ev.Name {
 		case "ping":
 			continue
 		case "error":
@@ -126,9 +115,6 @@ func (p *Provider) attempt(ctx context.Context, body []byte, emit func(provider.
 			answer.Finish()
 			return nil
 		}
-	}
-	if err := events.Err(); err != nil {
-		return err
 	}
 	return c.end()
 }

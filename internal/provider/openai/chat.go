@@ -9,8 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/openai/openai-go/v3/packages/ssestream"
-
 	"magi-code/internal/provider"
 	"magi-code/internal/secret"
 )
@@ -65,44 +63,23 @@ func (p *Chat) attempt(ctx context.Context, r provider.Request, usage bool, emit
 	if err != nil {
 		return &provider.Error{Provider: p.endpoint.Name, Message: "the conversation cannot be written as a request", Cause: err}
 	}
-	answer, err := provider.Open(ctx, func(ctx context.Context) error { return p.post(ctx, body) })
+	answer, err := post(ctx, p.client, p.endpoint, "/chat/completions", body)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = answer.Close() }()
-	events := ssestream.NewDecoder(&http.Response{Header: answer.Header, Body: answer})
 	c := chatCollector{emit: emit, origin: p.endpoint.Name, turn: len(r.Messages)}
-	for events.Next() {
-		data := events.Event().Data
-		if bytes.HasPrefix(data, []byte("[DONE]")) {
+	for ev, err := range answer.Events() {
+		if err != nil {
+			return err
+		}
+		if bytes.HasPrefix(ev.Data, []byte("[DONE]")) {
 			answer.Finish()
 			return c.end(true)
 		}
-		if err := c.take(data); err != nil || c.left {
+		if err := c.take(ev.Data); err != nil || c.left {
 			return err
 		}
 	}
-	if err := events.Err(); err != nil {
-		return err
-	}
 	return c.end(false) // some servers close the stream without [DONE]
-}
-
-func (p *Chat) post(ctx context.Context, body []byte) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.endpoint.BaseURL+"/chat/completions", bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "text/event-stream")
-	req.Header.Set("User-Agent", "magi-code")
-	if !p.endpoint.Key.IsEmpty() {
-		req.Header.Set("Authorization", "Bearer "+p.endpoint.Key.Reveal())
-	}
-	resp, err := p.client.Do(req)
-	if err != nil {
-		return err
-	}
-	_ = resp // Open hands out its body
-	return nil
 }

@@ -1,8 +1,7 @@
 // Package openai streams answers of the OpenAI Responses API, and of the Chat Completions API that other services
-// and local servers imitate. For Responses the library of the service makes the request; bodies and events are our
-// own small types, because they are written and read once per round trip and tool schemas have to arrive as they
-// are. Chat Completions is spoken without it: its many dialects differ from the library's types, and those would
-// more than double the size of the program.
+// and local servers imitate. Bodies and events are our own small types, because they are written and read once per
+// round trip, tool schemas have to arrive as they are, and the many dialects of Chat Completions differ from any
+// library's types; what is left of a request is one POST and its events.
 package openai
 
 import (
@@ -14,10 +13,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/ssestream"
-	"github.com/openai/openai-go/v3/responses"
 
 	"magi-code/internal/provider"
 	"magi-code/internal/secret"
@@ -46,7 +41,7 @@ type Options struct {
 // Responses implements provider.Provider over the Responses API.
 type Responses struct {
 	endpoint provider.Endpoint
-	service  responses.ResponseService
+	client   *http.Client
 	tools    provider.EncodedTools
 
 	mu    sync.Mutex
@@ -63,16 +58,7 @@ func NewResponses(o Options) *Responses {
 		Name: Name, BaseURL: base, Key: secret.New(strings.TrimSpace(o.Key.Reveal())),
 		KeyFrom: "OPENAI_API_KEY", URLFrom: "OPENAI_BASE_URL", HTTP: o.HTTP,
 	}}
-	options := []option.RequestOption{
-		option.WithBaseURL(base + "/"),
-		option.WithHTTPClient(p.endpoint.Client()),
-		option.WithMaxRetries(0),
-		option.WithHeader("Accept", "text/event-stream"),
-	}
-	if !p.endpoint.Key.IsEmpty() {
-		options = append(options, option.WithAPIKey(p.endpoint.Key.Reveal()))
-	}
-	p.service = responses.NewResponseService(options...)
+	p.client = p.endpoint.Client()
 	return p
 }
 
@@ -120,20 +106,17 @@ func (p *Responses) attempt(ctx context.Context, r provider.Request, sealed bool
 	if err != nil {
 		return &provider.Error{Provider: Name, Message: "the conversation cannot be written as a request", Cause: err}
 	}
-	answer, err := provider.Open(ctx, func(ctx context.Context) error {
-		var resp *http.Response
-		return p.service.NewStreaming(ctx, responses.ResponseNewParams{},
-			option.WithRequestBody("application/json", body), option.WithResponseBodyInto(&resp)).Err()
-	})
+	answer, err := post(ctx, p.client, p.endpoint, "/responses", body)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = answer.Close() }()
-	events := ssestream.NewDecoder(&http.Response{Header: answer.Header, Body: answer})
 	c := collector{emit: emit}
-	for events.Next() {
-		ev := events.Event()
-		if skipped(ev.Type) {
+	for ev, err := range answer.Events() {
+		if err != nil {
+			return err
+		}
+		if skipped(ev.Name) {
 			continue
 		}
 		done, err := c.take(ev.Data)
@@ -145,10 +128,16 @@ func (p *Responses) attempt(ctx context.Context, r provider.Request, sealed bool
 			return nil
 		}
 	}
-	if err := events.Err(); err != nil {
-		return err
-	}
 	return provider.ErrBroken
+}
+
+// post sends a request with the key, where there is one, as a bearer token.
+func post(ctx context.Context, client *http.Client, e provider.Endpoint, path string, body []byte) (*provider.Answer, error) {
+	header := http.Header{}
+	if !e.Key.IsEmpty() {
+		header.Set("Authorization", "Bearer "+e.Key.Reveal())
+	}
+	return provider.Post(ctx, client, e.BaseURL+path, header, body)
 }
 
 // skipped names the events that repeat what others say. Those at the start hold every tool of the request.

@@ -1,4 +1,5 @@
-package streamable
+// Package sse reads server-sent events, as remote MCP servers and the services of models send them, in bounded memory.
+package sse
 
 import (
 	"bytes"
@@ -10,28 +11,33 @@ import (
 )
 
 const (
-	maxEvent   = 16 << 20       // bytes of one event's data and of one line: the frame bound of stdio
-	readBuffer = 32 << 10       // bytes read at once
+	// MaxEvent is how many bytes the data of one event, and one line, may have: the frame bound of stdio.
+	MaxEvent = 16 << 20
+	// BufferBytes is how many bytes are read at once.
+	BufferBytes = 32 << 10
+
 	maxEventID = 4 << 10        // bytes; an id goes back in a header
 	maxRetry   = 24 * time.Hour // a larger retry value is nonsense
 )
 
-var errEventTooLarge = errors.New("an event of the stream is larger than 16 MiB")
+// ErrTooLarge means that an event is larger than MaxEvent.
+var ErrTooLarge = errors.New("an event of the stream is larger than 16 MiB")
 
-// event is one server-sent event that carries data.
-type event struct {
-	id   string // the last event id in force
-	name string
-	data []byte // valid until the next call of next
-	tail bool   // the stream ended without the blank line that ends an event
+// Event is one server-sent event that carries data.
+type Event struct {
+	ID   string // the last event id in force
+	Name string // empty, or "message", when the stream names none
+	Data []byte // valid until the next call of Next
+	Tail bool   // the stream ended without the blank line that ends an event
 }
 
-// reader reads server-sent events as WHATWG defines them, from any chunking of the bytes: LF, CRLF and CR end lines, one
+// Reader reads server-sent events as WHATWG defines them, from any chunking of the bytes: LF, CRLF and CR end lines, one
 // BOM is skipped, comments and unknown fields are dropped without being kept.
-type reader struct {
+// It is for one goroutine. (https://html.spec.whatwg.org/multipage/server-sent-events.html)
+type Reader struct {
 	src      io.Reader
 	limit    int
-	buf      []byte // readBuffer bytes; buf[r:w] is unread
+	buf      []byte // buf[r:w] is unread
 	r, w     int
 	err      error  // of src, reported when the buffer is used up
 	line     []byte // the part of a line that earlier buffers held
@@ -48,13 +54,24 @@ type reader struct {
 	retry  time.Duration // the last retry field; negative: none
 }
 
-func newReader(src io.Reader) *reader {
-	return &reader{src: src, limit: maxEvent, buf: make([]byte, readBuffer), retry: -1}
+// NewReader reads src through buf, which must not be empty; nil means one of BufferBytes. After lastID an earlier stream
+// broke off; it stands until the server sends another.
+func NewReader(src io.Reader, buf []byte, lastID string) *Reader {
+	if buf == nil {
+		buf = make([]byte, BufferBytes)
+	}
+	return &Reader{src: src, limit: MaxEvent, buf: buf, retry: -1, lastID: lastID, pendingID: lastID}
 }
 
-// next returns the next event. At the end of the stream an event that was not finished is returned with tail set: it is
+// LastID is the id of the last event that ended, for the Last-Event-ID header.
+func (s *Reader) LastID() string { return s.lastID }
+
+// Retry is how long the server wants a client to wait before it connects again; negative when it did not say.
+func (s *Reader) Retry() time.Duration { return s.retry }
+
+// Next returns the next event. At the end of the stream an event that was not finished is returned with Tail set: it is
 // up to the caller whether that is a complete message.
-func (s *reader) next() (event, error) {
+func (s *Reader) Next() (Event, error) {
 	s.data, s.hasData, s.name = s.data[:0], false, ""
 	if cap(s.data) > 1<<20 {
 		s.data = nil // one giant event must not hold its memory for the life of the stream
@@ -70,39 +87,39 @@ func (s *reader) next() (event, error) {
 		if len(line) == 0 {
 			s.lastID = s.pendingID
 			if s.hasData {
-				return event{id: s.lastID, name: s.name, data: s.data[:len(s.data)-1]}, nil
+				return Event{ID: s.lastID, Name: s.name, Data: s.data[:len(s.data)-1]}, nil
 			}
 			s.name = ""
 			continue
 		}
 		if err := s.field(line); err != nil {
-			return event{}, err
+			return Event{}, err
 		}
 	}
 }
 
-// ended reports whether nothing more will come, as far as that is known without waiting.
-func (s *reader) ended() bool { return s.r == s.w && s.err != nil }
+// Ended reports whether nothing more will come, as far as that is known without waiting.
+func (s *Reader) Ended() bool { return s.r == s.w && s.err != nil }
 
 // atEnd gives out what an unfinished event holds, once.
-func (s *reader) atEnd(line []byte, err error) (event, error) {
+func (s *Reader) atEnd(line []byte, err error) (Event, error) {
 	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return event{}, err
+		return Event{}, err
 	}
 	if len(line) > 0 {
 		if err := s.field(line); err != nil {
-			return event{}, err
+			return Event{}, err
 		}
 	}
 	if !s.hasData {
-		return event{}, err
+		return Event{}, err
 	}
 	s.line = nil
-	return event{id: s.lastID, name: s.name, data: s.data[:len(s.data)-1], tail: true}, nil
+	return Event{ID: s.lastID, Name: s.name, Data: s.data[:len(s.data)-1], Tail: true}, nil
 }
 
 // field takes one line that is not blank.
-func (s *reader) field(line []byte) error {
+func (s *Reader) field(line []byte) error {
 	name, value, found := bytes.Cut(line, []byte{':'})
 	if found && len(value) > 0 && value[0] == ' ' {
 		value = value[1:]
@@ -110,7 +127,7 @@ func (s *reader) field(line []byte) error {
 	switch string(name) {
 	case "data":
 		if len(s.data)+len(value) > s.limit {
-			return errEventTooLarge
+			return ErrTooLarge
 		}
 		s.data = append(append(s.data, value...), '\n')
 		s.hasData = true
@@ -128,7 +145,7 @@ func (s *reader) field(line []byte) error {
 	return nil
 }
 
-func (s *reader) setRetry(digits []byte) {
+func (s *Reader) setRetry(digits []byte) {
 	var ms int64
 	for _, c := range digits {
 		if c < '0' || c > '9' {
@@ -143,7 +160,7 @@ func (s *reader) setRetry(digits []byte) {
 
 // readLine returns a line without its end, valid until the next call; ok is false for a line that was dropped. With an
 // error it returns the rest that no line end follows.
-func (s *reader) readLine() (line []byte, ok bool, err error) {
+func (s *Reader) readLine() (line []byte, ok bool, err error) {
 	s.line = s.line[:0]
 	for {
 		if s.r == s.w {
@@ -196,7 +213,7 @@ func (s *reader) readLine() (line []byte, ok bool, err error) {
 }
 
 // keep appends a piece of a line that goes on, or starts to drop it when it can be no field that counts.
-func (s *reader) keep(piece []byte) error {
+func (s *Reader) keep(piece []byte) error {
 	if s.dropping {
 		return nil
 	}
@@ -205,7 +222,7 @@ func (s *reader) keep(piece []byte) error {
 		return nil
 	}
 	if len(s.line)+len(piece) > s.limit+len("data: ")+len(bom) {
-		return errEventTooLarge
+		return ErrTooLarge
 	}
 	s.line = append(s.line, piece...)
 	if !worthKeeping(s.withoutBOM(s.line)) {
@@ -216,7 +233,7 @@ func (s *reader) keep(piece []byte) error {
 
 const bom = "\xef\xbb\xbf"
 
-func (s *reader) withoutBOM(line []byte) []byte {
+func (s *Reader) withoutBOM(line []byte) []byte {
 	if s.started {
 		return line
 	}
@@ -249,7 +266,7 @@ func lineEnd(b []byte) int {
 // maxEmptyReads is how often a source may return nothing without an error.
 const maxEmptyReads = 100
 
-func (s *reader) fill() error {
+func (s *Reader) fill() error {
 	if s.err != nil {
 		return s.err
 	}

@@ -1,4 +1,4 @@
-package streamable
+package sse
 
 import (
 	"bytes"
@@ -29,13 +29,13 @@ func (c *chunks) Read(p []byte) (int, error) {
 }
 
 // all reads a stream to its end.
-func all(s *reader) (out []string, end error) {
+func all(s *Reader) (out []string, end error) {
 	for {
-		e, err := s.next()
+		e, err := s.Next()
 		if err != nil {
 			return append(out, fmt.Sprintf("last=%q retry=%v", s.lastID, s.retry)), err
 		}
-		out = append(out, fmt.Sprintf("id=%q name=%q data=%q tail=%v", e.id, e.name, e.data, e.tail))
+		out = append(out, fmt.Sprintf("id=%q name=%q data=%q tail=%v", e.ID, e.Name, e.Data, e.Tail))
 	}
 }
 
@@ -105,7 +105,7 @@ func FuzzSSE(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte, seed uint64) {
 		want := obvious(b)
-		s := newReader(&chunks{b, rand.New(rand.NewPCG(seed, 1))})
+		s := NewReader(&chunks{b, rand.New(rand.NewPCG(seed, 1))}, nil, "")
 		s.buf = make([]byte, 1+seed%13)
 		got, err := all(s)
 		if !errors.Is(err, io.EOF) || strings.Join(got, "\n") != strings.Join(want, "\n") {
@@ -123,15 +123,15 @@ func TestSSEBounds(t *testing.T) {
 		events   int
 	}{
 		{"data at the limit", "data: " + strings.Repeat("x", limit) + "\n\n", io.EOF, 1},
-		{"data above", "data: " + strings.Repeat("x", limit+1) + "\n\n", errEventTooLarge, 0},
-		{"many lines", strings.Repeat("data: xxxxxxxxx\n", limit) + "\n", errEventTooLarge, 0},
-		{"endless line", "data: " + strings.Repeat("x", 100*limit), errEventTooLarge, 0},
-		{"endless id", "id: " + strings.Repeat("x", 100*limit), errEventTooLarge, 0},
+		{"data above", "data: " + strings.Repeat("x", limit+1) + "\n\n", ErrTooLarge, 0},
+		{"many lines", strings.Repeat("data: xxxxxxxxx\n", limit) + "\n", ErrTooLarge, 0},
+		{"endless line", "data: " + strings.Repeat("x", 100*limit), ErrTooLarge, 0},
+		{"endless id", "id: " + strings.Repeat("x", 100*limit), ErrTooLarge, 0},
 		{"comment", ":" + strings.Repeat("x", 100*limit) + "\ndata: y\n\n", io.EOF, 1},
 		{"unknown", "unknown" + strings.Repeat("x", 100*limit) + "\ndata: y\n\n", io.EOF, 1},
 	} {
 		for _, src := range []io.Reader{strings.NewReader(c.in), iotest.OneByteReader(strings.NewReader(c.in))} {
-			s := newReader(src)
+			s := NewReader(src, nil, "")
 			s.limit = limit
 			got, err := all(s)
 			if !errors.Is(err, c.err) || len(got)-1 != c.events {
@@ -147,11 +147,11 @@ func TestSSEBounds(t *testing.T) {
 // TestSSEBreaks: a broken connection gives no half event, and a source that returns nothing ends.
 func TestSSEBreaks(t *testing.T) {
 	broken := errors.New("reset")
-	got, err := all(newReader(io.MultiReader(strings.NewReader("data: a\n\ndata: b"), iotest.ErrReader(broken))))
+	got, err := all(NewReader(io.MultiReader(strings.NewReader("data: a\n\ndata: b"), iotest.ErrReader(broken)), nil, ""))
 	if !errors.Is(err, broken) || len(got) != 2 {
 		t.Error(got, err)
 	}
-	if _, err := newReader(nothing{}).next(); !errors.Is(err, io.ErrNoProgress) {
+	if _, err := NewReader(nothing{}, nil, "").Next(); !errors.Is(err, io.ErrNoProgress) {
 		t.Error(err)
 	}
 }
@@ -168,9 +168,9 @@ func BenchmarkSSE(b *testing.B) {
 			b.SetBytes(int64(len(stream)))
 			b.ReportAllocs()
 			for b.Loop() {
-				s := newReader(bytes.NewReader(stream))
+				s := NewReader(bytes.NewReader(stream), nil, "")
 				for {
-					if _, err := s.next(); err != nil {
+					if _, err := s.Next(); err != nil {
 						break
 					}
 				}
