@@ -64,11 +64,13 @@ type Usage struct {
 	CacheRead  int `json:"cacheRead,omitempty"`
 	CacheWrite int `json:"cacheWrite,omitempty"`
 	Output     int `json:"output"`
+
+	Cost float64 `json:"cost,omitempty"` // US dollars, where the service tells; 0: not known
 }
 
 // Add returns the sum.
 func (u Usage) Add(v Usage) Usage {
-	return Usage{u.Input + v.Input, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite, u.Output + v.Output}
+	return Usage{u.Input + v.Input, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite, u.Output + v.Output, u.Cost + v.Cost}
 }
 
 // EventKind is the kind of a stream event.

@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"fmt"
 	"strings"
 
 	"magi-code/internal/agent"
@@ -43,7 +42,6 @@ func (m *model) onEvent(e agent.Event) {
 		m.tr.add(&noticeItem{kind: noticeLevel(e), text: text, hint: e.Hint}, m.gapAfter(true))
 	case agent.EventUsage:
 		t.turnUse = t.turnUse.Add(e.Usage)
-		m.addCost(e.Usage)
 	case agent.EventTurnEnd:
 		if !sub && e.Usage != (provider.Usage{}) {
 			t.turnUse = e.Usage
@@ -68,16 +66,6 @@ func (m *model) gapAfter(compact bool) int {
 		return 0
 	}
 	return 1
-}
-
-func (m *model) addCost(u provider.Usage) {
-	if m.o.Cost == nil {
-		return
-	}
-	if usd, ok := m.o.Cost(m.talk.model, u); ok {
-		m.talk.cost += usd
-		m.talk.costs = true
-	}
 }
 
 func (m *model) answerDelta(s string) {
@@ -307,9 +295,5 @@ func (m *model) statusUsage() string {
 	if t.running {
 		u = u.Add(t.turnUse)
 	}
-	s := usageText(u)
-	if t.costs {
-		s += fmt.Sprintf(" $%.2f", t.cost)
-	}
-	return s
+	return usageText(u)
 }

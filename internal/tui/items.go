@@ -180,7 +180,7 @@ func (t *turnItem) lines(w int, d *drawing) []string {
 	return []string{d.st.dim.Render(fit(t.text, w))}
 }
 
-// usageText is tokens in a few words.
+// usageText is tokens, and what they cost where the service told, in a few words.
 func usageText(u provider.Usage) string {
 	in := u.Input + u.CacheRead + u.CacheWrite
 	if in == 0 && u.Output == 0 {
@@ -189,6 +189,12 @@ func usageText(u provider.Usage) string {
 	s := "↑" + count(in) + " ↓" + count(u.Output)
 	if u.CacheRead > 0 && in > 0 {
 		s += fmt.Sprintf(" (%d%% cached)", 100*u.CacheRead/in)
+	}
+	switch {
+	case u.Cost >= 0.01:
+		s += fmt.Sprintf(" $%.2f", u.Cost)
+	case u.Cost >= 0.0001:
+		s += fmt.Sprintf(" $%.4f", u.Cost)
 	}
 	return s
 }

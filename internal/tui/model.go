@@ -64,8 +64,6 @@ type talk struct {
 	void     int // entries from here on are void after a retry
 	usage    provider.Usage
 	turnUse  provider.Usage
-	cost     float64
-	costs    bool
 }
 
 const tickEvery = 120 * time.Millisecond

@@ -56,7 +56,6 @@ type Options struct {
 	Files func(ctx context.Context, query string) []string                                    // @: paths under the folder that match, best first
 	Shell func(ctx context.Context, command string) (output string, failed bool, err error)   // !: the same way as the bash tool
 	Edit  func(ctx context.Context, text string, in io.Reader, out io.Writer) (string, error) // Ctrl-G: the user's editor; the terminal is theirs meanwhile
-	Cost  func(model string, u provider.Usage) (usd float64, known bool)                      // price of an answer
 	Hint  func(err error) string                                                              // the cure of an error, when the error itself knows none
 
 	HistoryFile string                                     // prompt history (0600); "" keeps none

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"magi-code/internal/provider"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -160,5 +161,23 @@ func TestFocusOpensOneCard(t *testing.T) {
 	x.press("esc")
 	if x.m.focus != nil {
 		t.Error("esc keeps the card")
+	}
+}
+
+// TestUsageText: tokens in a few words, and the price where the service told it.
+func TestUsageText(t *testing.T) {
+	for _, c := range []struct {
+		u    provider.Usage
+		want string
+	}{
+		{provider.Usage{}, ""},
+		{provider.Usage{Input: 300, CacheRead: 900, Output: 20}, "↑1.2k ↓20 (75% cached)"},
+		{provider.Usage{Input: 300, Output: 20, Cost: 1.239}, "↑300 ↓20 $1.24"},
+		{provider.Usage{Input: 300, Output: 20, Cost: 0.001}.Add(provider.Usage{Cost: 0.0011}), "↑300 ↓20 $0.0021"},
+		{provider.Usage{Input: 300, Output: 20, Cost: 0.00001}, "↑300 ↓20"},
+	} {
+		if got := usageText(c.u); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.u, got, c.want)
+		}
 	}
 }

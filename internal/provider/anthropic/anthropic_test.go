@@ -128,7 +128,7 @@ func collect(ctx context.Context, p provider.Provider, r provider.Request) (line
 var answerLines = []string{
 	"thinking hm", "block thinking hm", "block thinking", "text Hello ", "text wörld", "block text Hello wörld",
 	`block tool_call toolu_1 files__read {"intent":"x","arguments":{}}`,
-	"done tool_use {Input:10 CacheRead:200 CacheWrite:30 Output:25}",
+	"done tool_use {Input:10 CacheRead:200 CacheWrite:30 Output:25 Cost:0}",
 }
 
 func same(t *testing.T, got, want []string) {

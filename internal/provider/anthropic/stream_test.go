@@ -18,19 +18,19 @@ func TestOddAnswers(t *testing.T) {
 	}{
 		{"invalid input", []string{start, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"n","input":{}}}`,
 			`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"a\": nope"}}`, `{"type":"content_block_stop","index":0}`, ended("tool_use"), stop},
-			[]string{`block tool_call t n "{\"a\": nope"`, "done tool_use {Input:10 CacheRead:200 CacheWrite:30 Output:2}"}},
+			[]string{`block tool_call t n "{\"a\": nope"`, "done tool_use {Input:10 CacheRead:200 CacheWrite:30 Output:2 Cost:0}"}},
 		{"no input", []string{start, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"n"}}`, `{"type":"content_block_stop","index":0}`, ended("end_turn"), stop},
-			[]string{`block tool_call t n {}`, "done tool_use {Input:10 CacheRead:200 CacheWrite:30 Output:2}"}},
+			[]string{`block tool_call t n {}`, "done tool_use {Input:10 CacheRead:200 CacheWrite:30 Output:2 Cost:0}"}},
 		{"input at once", []string{start, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"n","input":{"a":1}}}`, ended("tool_use"), stop},
-			[]string{`block tool_call t n {"a":1}`, "done tool_use {Input:10 CacheRead:200 CacheWrite:30 Output:2}"}},
+			[]string{`block tool_call t n {"a":1}`, "done tool_use {Input:10 CacheRead:200 CacheWrite:30 Output:2 Cost:0}"}},
 		{"empty text", []string{start, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`, `{"type":"content_block_stop","index":0}`, ended("end_turn"), stop},
-			[]string{"done end_turn {Input:10 CacheRead:200 CacheWrite:30 Output:2}"}},
-		{"refusal", []string{start, ended("refusal"), stop}, []string{"done refusal {Input:10 CacheRead:200 CacheWrite:30 Output:2}"}},
-		{"limit", []string{start, ended("max_tokens"), stop}, []string{"done max_tokens {Input:10 CacheRead:200 CacheWrite:30 Output:2}"}},
-		{"no message_stop", []string{start, ended("end_turn")}, []string{"done end_turn {Input:10 CacheRead:200 CacheWrite:30 Output:2}"}},
+			[]string{"done end_turn {Input:10 CacheRead:200 CacheWrite:30 Output:2 Cost:0}"}},
+		{"refusal", []string{start, ended("refusal"), stop}, []string{"done refusal {Input:10 CacheRead:200 CacheWrite:30 Output:2 Cost:0}"}},
+		{"limit", []string{start, ended("max_tokens"), stop}, []string{"done max_tokens {Input:10 CacheRead:200 CacheWrite:30 Output:2 Cost:0}"}},
+		{"no message_stop", []string{start, ended("end_turn")}, []string{"done end_turn {Input:10 CacheRead:200 CacheWrite:30 Output:2 Cost:0}"}},
 		{"lone deltas and far indices", []string{start, `{"type":"content_block_delta","index":5,"delta":{"type":"text_delta","text":"x"}}`, `{"type":"content_block_stop","index":-1}`,
 			`{"type":"content_block_start","index":9007199254740991,"content_block":{"type":"text","text":"far"}}`, ended("end_turn"), stop},
-			[]string{"text far", "block text far", "done end_turn {Input:10 CacheRead:200 CacheWrite:30 Output:2}"}},
+			[]string{"text far", "block text far", "done end_turn {Input:10 CacheRead:200 CacheWrite:30 Output:2 Cost:0}"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, p := serve(t, sse(c.events...))

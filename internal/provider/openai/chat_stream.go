@@ -2,6 +2,7 @@ package openai
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -25,6 +26,19 @@ type chatUsage struct {
 		Cached  provider.Count `json:"cached_tokens"`
 		Written provider.Count `json:"cache_write_tokens"`
 	} `json:"prompt_tokens_details"`
+	Cost jsontext.Value `json:"cost"` // OpenRouter: the credits charged, each a US dollar
+}
+
+// maxCost is a price of one answer that nobody asks, in US dollars.
+const maxCost = 1e6
+
+// dollars is the price of the answer, 0 where the service tells none or nonsense.
+func (u chatUsage) dollars() float64 {
+	usd, err := strconv.ParseFloat(string(u.Cost), 64)
+	if err != nil || !(usd > 0 && usd < maxCost) {
+		return 0
+	}
+	return usd
 }
 
 type chatDelta struct {
@@ -209,7 +223,7 @@ func (c *chatCollector) end(marked bool) error {
 	}
 	cached, written := c.usage.Details.Cached.Int(), c.usage.Details.Written.Int()
 	c.send(provider.Event{Kind: provider.Done, Stop: stop, Usage: provider.Usage{
-		Input: max(c.usage.Prompt.Int()-cached-written, 0), CacheRead: cached, CacheWrite: written, Output: c.usage.Completion.Int(),
+		Input: max(c.usage.Prompt.Int()-cached-written, 0), CacheRead: cached, CacheWrite: written, Output: c.usage.Completion.Int(), Cost: c.usage.dollars(),
 	}})
 	return nil
 }

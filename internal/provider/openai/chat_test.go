@@ -27,7 +27,7 @@ var chatAnswer = []string{
 var chatLines = []string{
 	"thinking hm", "text Hello ", "text wörld", "block thinking hm", "block text Hello wörld",
 	`block tool_call call_1 files__read {"intent":"x","arguments":{}}`,
-	"done tool_use {Input:10 CacheRead:200 CacheWrite:0 Output:25}",
+	"done tool_use {Input:10 CacheRead:200 CacheWrite:0 Output:25 Cost:0}",
 }
 
 func TestChatStream(t *testing.T) { // R-G1
@@ -86,7 +86,7 @@ func TestChatRequest(t *testing.T) {
 // The differences between servers that imitate the API.
 func TestChatDialects(t *testing.T) {
 	end := `{"choices":[{"delta":{},"finish_reason":"stop"}]}`
-	const none = "{Input:0 CacheRead:0 CacheWrite:0 Output:0}"
+	const none = "{Input:0 CacheRead:0 CacheWrite:0 Output:0 Cost:0}"
 	for _, c := range []struct {
 		name   string
 		events []string
@@ -115,7 +115,11 @@ func TestChatDialects(t *testing.T) {
 		{"no end mark", []string{`{"choices":[{"delta":{"content":"a"}}]}`, end}, []string{"text a", "block text a", "done end_turn " + none}},
 		{"no reason to finish", []string{`{"choices":[{"delta":{"content":"a"}}]}`, `[DONE]`}, []string{"text a", "block text a", "done end_turn " + none}},
 		{"usage beside the last choice, as floats", []string{`{"choices":[{"delta":{"content":"a"},"finish_reason":"length"}],"usage":{"prompt_tokens":3.0,"completion_tokens":1}}`, `[DONE]`},
-			[]string{"text a", "block text a", "done max_tokens {Input:3 CacheRead:0 CacheWrite:0 Output:1}"}},
+			[]string{"text a", "block text a", "done max_tokens {Input:3 CacheRead:0 CacheWrite:0 Output:1 Cost:0}"}},
+		{"what it cost", []string{`{"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":1,"cost":0.00125}}`, `[DONE]`},
+			[]string{"text a", "block text a", "done end_turn {Input:3 CacheRead:0 CacheWrite:0 Output:1 Cost:0.00125}"}},
+		{"a price that is nonsense", []string{`{"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":1,"cost":{"total":"NaN"}}}`, `[DONE]`},
+			[]string{"text a", "block text a", "done end_turn {Input:3 CacheRead:0 CacheWrite:0 Output:1 Cost:0}"}},
 		{"refusal", []string{`{"choices":[{"delta":{"refusal":"No."},"finish_reason":"stop"}]}`, `[DONE]`}, []string{"text No.", "block text No.", "done refusal " + none}},
 		{"half a surrogate pair", []string{`{"choices":[{"delta":{"content":"a\ud83d"},"finish_reason":"stop"}]}`, `[DONE]`}, []string{"text a\uFFFD", "block text a\uFFFD", "done end_turn " + none}},
 	} {

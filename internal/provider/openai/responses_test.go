@@ -32,7 +32,7 @@ var responsesAnswer = []string{
 var responsesLines = []string{
 	"thinking hm", "block thinking hm", "text Hello ", "text wörld", "block text Hello wörld",
 	`block tool_call call_1 files__read {"intent":"x","arguments":{}}`,
-	"done tool_use {Input:10 CacheRead:200 CacheWrite:30 Output:25}",
+	"done tool_use {Input:10 CacheRead:200 CacheWrite:30 Output:25 Cost:0}",
 }
 
 func TestResponsesStream(t *testing.T) { // R-G1
@@ -110,20 +110,20 @@ func TestResponsesOddAnswers(t *testing.T) {
 		want   []string
 	}{
 		{"only the last event", []string{done(`{"output":[{"type":"message","content":[{"type":"output_text","text":"all"}]}],"usage":{"input_tokens":3,"output_tokens":1}}`)},
-			[]string{"text all", "block text all", "done end_turn {Input:3 CacheRead:0 CacheWrite:0 Output:1}"}},
-		{"no usage", []string{done(`{"output":[],"usage":null}`)}, []string{"done end_turn {Input:0 CacheRead:0 CacheWrite:0 Output:0}"}},
+			[]string{"text all", "block text all", "done end_turn {Input:3 CacheRead:0 CacheWrite:0 Output:1 Cost:0}"}},
+		{"no usage", []string{done(`{"output":[],"usage":null}`)}, []string{"done end_turn {Input:0 CacheRead:0 CacheWrite:0 Output:0 Cost:0}"}},
 		{"invalid arguments, no call id", []string{`{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","id":"fc_7","name":"n","arguments":"{\"a"}}`, done(`{}`)},
-			[]string{`block tool_call fc_7 n "{\"a"`, "done tool_use {Input:0 CacheRead:0 CacheWrite:0 Output:0}"}},
+			[]string{`block tool_call fc_7 n "{\"a"`, "done tool_use {Input:0 CacheRead:0 CacheWrite:0 Output:0 Cost:0}"}},
 		{"limit", []string{`{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}}}`},
-			[]string{"done max_tokens {Input:0 CacheRead:0 CacheWrite:0 Output:0}"}},
+			[]string{"done max_tokens {Input:0 CacheRead:0 CacheWrite:0 Output:0 Cost:0}"}},
 		{"filter", []string{`{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"content_filter"}}}`},
-			[]string{"done refusal {Input:0 CacheRead:0 CacheWrite:0 Output:0}"}},
+			[]string{"done refusal {Input:0 CacheRead:0 CacheWrite:0 Output:0 Cost:0}"}},
 		{"refusal", []string{`{"type":"response.refusal.delta","output_index":0,"delta":"No."}`,
 			`{"type":"response.output_item.done","output_index":0,"item":{"type":"message","content":[{"type":"refusal","refusal":"No."}]}}`, done(`{}`)},
-			[]string{"text No.", "block text No.", "done refusal {Input:0 CacheRead:0 CacheWrite:0 Output:0}"}},
+			[]string{"text No.", "block text No.", "done refusal {Input:0 CacheRead:0 CacheWrite:0 Output:0 Cost:0}"}},
 		{"reasoning that cannot go back", []string{`{"type":"response.output_item.done","output_index":0,"item":{"type":"reasoning","id":"rs","summary":[]}}`,
 			`{"type":"response.output_item.done","output_index":1,"item":{"type":"web_search_call"}}`, done(`{}`)},
-			[]string{"done end_turn {Input:0 CacheRead:0 CacheWrite:0 Output:0}"}},
+			[]string{"done end_turn {Input:0 CacheRead:0 CacheWrite:0 Output:0 Cost:0}"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			lines, _, err := collect(t.Context(), serve(t, named(c.events...)).responses(), hello())
