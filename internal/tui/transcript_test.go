@@ -2,13 +2,14 @@ package tui
 
 import (
 	"fmt"
-	"magi-code/internal/provider"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
+
+	"magi-code/internal/provider"
 )
 
 // plainItem is lines that depend on the width.
