@@ -63,9 +63,10 @@ func child(mode string, args []string) {
 		signal.Ignore(syscall.SIGTERM)
 		serve(nil)
 		pause()
-	case "grandchild": // a TERM-ignoring one that holds stdout and stderr; args say how the child itself goes on
-		cmd := exec.Command(os.Args[0], childArg, "hold")
+	case "grandchild": // a TERM-ignoring one that holds stdout and stderr; with args in a session of its own
+		cmd := exec.Command(os.Args[0], append([]string{childArg, "hold"}, args...)...)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: len(args) > 0}
 		ready, w, _ := os.Pipe()
 		cmd.ExtraFiles = []*os.File{w}
 		if err := cmd.Start(); err != nil {
@@ -76,9 +77,7 @@ func child(mode string, args []string) {
 		fmt.Printf(`{"jsonrpc":"2.0","method":"ready","params":{"pid":%d}}`+"\n", cmd.Process.Pid)
 		serve(nil)
 	case "hold":
-		signal.Ignore(syscall.SIGTERM)
-		_, _ = os.NewFile(3, "ready").Write([]byte("x"))
-		pause()
+		hold(args)
 	case "junk":
 		size, _ := strconv.Atoi(args[1])
 		chunk := strings.Repeat(args[0], 1<<16)
@@ -93,6 +92,28 @@ func child(mode string, args []string) {
 		serve(nil)
 	case "parent": // starts a server of its own through this package and waits to be killed
 		parent(args)
+	}
+}
+
+// hold lives on with what it inherited, deaf to SIGTERM; args say what it lets go of, or that it hears: then it leaves a file.
+func hold(args []string) {
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGTERM)
+	switch strings.Join(args[:min(len(args), 1)], "") {
+	case "stdout":
+		_ = os.Stderr.Close()
+	case "stderr":
+		_ = os.Stdout.Close()
+	case "nothing":
+		_, _ = os.Stdout.Close(), os.Stderr.Close()
+	}
+	_, _ = os.NewFile(3, "ready").Write([]byte("x"))
+	if len(args) < 2 {
+		pause()
+	}
+	<-asked
+	if err := os.WriteFile(args[1], []byte("asked"), 0o600); err != nil {
+		panic(err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"syscall"
 	"time"
 
 	"magi-code/internal/mcp/jsonrpc"
@@ -27,6 +28,7 @@ func (t *Transport) supervise(ctx context.Context) {
 	t.boundReads()
 	t.endGroup()
 	t.finish(ctx)
+	t.endEscaped()
 	close(t.done)
 }
 
@@ -89,6 +91,27 @@ func (t *Transport) endGroup() {
 	t.group.release()
 }
 
+// endEscaped ends what left the group by a session of its own and still holds the child's stdout or stderr: asked first, then
+// killed. What let go of both is a daemon that nobody can tell from a stranger's.
+func (t *Transport) endEscaped() {
+	if t.readOut.Load() == 2 || t.outputs.signal(syscall.SIGTERM) == 0 {
+		return // where both were read to their end nobody holds them
+	}
+	pause, until := groupPoll, time.Now().Add(exitPatience)
+	for t.outputs.signal(0) > 0 && time.Now().Before(until) {
+		if t.wait(nil, pause); t.hurried() {
+			break
+		}
+		pause = min(2*pause, 16*groupPoll)
+	}
+	pause, until = groupPoll, time.Now().Add(killPatience)
+	for t.outputs.signal(syscall.SIGKILL) > 0 && time.Now().Before(until) {
+		timer := time.NewTimer(pause)
+		<-timer.C
+		pause = min(2*pause, 16*groupPoll)
+	}
+}
+
 // hurried reports whether a Close ran out of time.
 func (t *Transport) hurried() bool {
 	select {
@@ -126,11 +149,16 @@ func (t *Transport) finish(ctx context.Context) {
 // readStderr reads stderr to its end, whatever comes: a child that cannot write it would stand still.
 func (t *Transport) readStderr() {
 	defer close(t.drained)
-	_, _ = io.CopyBuffer(&t.tail, onlyReader{t.stderr}, make([]byte, stderrBuffer))
+	if _, err := io.CopyBuffer(&t.tail, onlyReader{t.stderr}, make([]byte, stderrBuffer)); err == nil {
+		t.readOut.Add(1)
+	}
 }
 
 // reason turns the end of reading into what callers are told: how the child ended, once that is known.
 func (t *Transport) reason(err error) error {
+	if errors.Is(err, io.EOF) {
+		t.readOut.Add(1)
+	}
 	if _, ok := errors.AsType[*jsonrpc.TooLargeError](err); ok {
 		return err
 	}

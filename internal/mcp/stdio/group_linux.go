@@ -46,11 +46,11 @@ func onlyZombies(pgid int) bool {
 		if n[0] < '0' || n[0] > '9' {
 			continue
 		}
-		state, group, ok := processState(n)
-		if !ok || group != pgid {
+		st, ok := processStatus(n)
+		if !ok || st.group != pgid {
 			continue
 		}
-		if state != 'Z' && state != 'X' {
+		if st.state != 'Z' && st.state != 'X' {
 			return false
 		}
 		seen = true
@@ -58,17 +58,24 @@ func onlyZombies(pgid int) bool {
 	return seen
 }
 
-// processState reads the state and the group of a process.
-func processState(pid string) (state byte, pgid int, ok bool) {
+// status is what the kernel says about a process.
+type status struct {
+	state         byte
+	parent, group int
+}
+
+// processStatus reads the status of a process.
+func processStatus(pid string) (status, bool) {
 	b, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {
-		return 0, 0, false
+		return status{}, false
 	}
 	i := bytes.LastIndexByte(b, ')') // the name before it may hold anything
 	f := bytes.Fields(b[i+1:])
 	if len(f) < 3 || len(f[0]) != 1 {
-		return 0, 0, false
+		return status{}, false
 	}
-	pgid, err = strconv.Atoi(string(f[2]))
-	return f[0][0], pgid, err == nil
+	parent, err := strconv.Atoi(string(f[1]))
+	group, err2 := strconv.Atoi(string(f[2]))
+	return status{f[0][0], parent, group}, err == nil && err2 == nil
 }

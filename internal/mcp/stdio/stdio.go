@@ -69,6 +69,8 @@ type Transport struct {
 	once    sync.Once
 	rush    sync.Once
 	writing atomic.Int32 // writes to stdin that have not returned
+	outputs outputs
+	readOut atomic.Int32 // how many of stdout and stderr were read to their end
 	wg      sync.WaitGroup
 }
 
@@ -98,6 +100,7 @@ func Start(ctx context.Context, o Options) (*Transport, error) {
 		_ = errors.Join(t.stdin.Close(), t.stdout.Close(), t.stderr.Close())
 		return nil, o.shown(explain(cmd, err))
 	}
+	t.outputs = outputsOf(t.stdout, t.stderr)
 	t.wg.Go(t.readStderr)
 	t.conn = jsonrpc.NewConn(ctx, t.stdout, input{t.stdin, t}, jsonrpc.Options{Handler: o.Handler, Ended: t.reason})
 	t.wg.Go(func() { t.supervise(context.WithoutCancel(ctx)) })

@@ -1,0 +1,15 @@
+//go:build !linux
+
+package stdio
+
+import (
+	"os"
+	"syscall"
+)
+
+// outputs cannot be followed here: no /proc tells who holds a pipe. What leaves the group lives on.
+type outputs struct{}
+
+func outputsOf(...*os.File) outputs { return outputs{} }
+
+func (outputs) signal(syscall.Signal) int { return 0 }
