@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net"
@@ -100,10 +101,24 @@ func Describe(err error) string {
 	case errors.As(err, &op):
 		return op.Op + ": " + untrusted.Head(untrusted.Line(op.Err.Error()), 200)
 	}
-	if text := err.Error(); !strings.Contains(text, "malformed") {
-		return untrusted.Head(untrusted.Line(text), 200)
+	return describeText(err.Error())
+}
+
+// describeText words the errors for which net/http has no type. What it says about an answer that breaks HTTP is dropped: it is
+// in the words of a programmer, and may quote the answer: a whole Location, say, with its query.
+func describeText(text string) string {
+	if strings.Contains(text, "response headers exceeded") {
+		return fmt.Sprintf("the headers of the answer are larger than %d KiB", maxResponseHeaders>>10)
 	}
-	return "the server answered with something that is not valid HTTP" // net/http quotes it: a whole Location, say, with its query
+	for _, broken := range []string{"malformed", "HTTP/1.x transport connection broken", "chunk", "header line too long"} {
+		if strings.Contains(text, broken) {
+			return "the server answered with something that is not valid HTTP"
+		}
+	}
+	if strings.Contains(text, "gzip: ") || strings.Contains(text, "flate: ") {
+		return "the compressed answer of the server is damaged"
+	}
+	return untrusted.Head(untrusted.Line(text), 200)
 }
 
 // IsTLS reports whether the TLS handshake failed.
