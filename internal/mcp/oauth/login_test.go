@@ -148,6 +148,7 @@ func TestLoginRefused(t *testing.T) {
 		{"bad-token", "no usable access token", true, 1},
 		{"type-mac", "Bearer", true, 1},
 		{"token-503", "503", true, 1},
+		{"secret-huge", "more than is stored", true, 1},
 	} {
 		t.Run(c.mode, func(t *testing.T) {
 			w := newWorld(t, c.mode, func(a *httpzoo.AS) { a.Target = trap.URL() + "?x=canary" })
@@ -304,6 +305,22 @@ func TestStepUp(t *testing.T) {
 	}
 	if r, _ := load(w.o.Options); len(r.wanted) != 0 {
 		t.Errorf("still wanted: %v", r.wanted)
+	}
+}
+
+// TestOddScopes: what a server says that it granted is kept as far as it can be a scope, so that the next login, which asks for it
+// again, shows and sends nothing else; B36.
+func TestOddScopes(t *testing.T) {
+	w := newWorld(t, "scope-odd")
+	if err := Login(t.Context(), w.o); err != nil {
+		t.Fatal(err)
+	}
+	NewSource(w.o.Options).NeedScopes(t.Context(), []string{"write"})
+	if err := Login(t.Context(), w.o); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(w.prompt.Scopes, []string{"basic", "write"}) {
+		t.Errorf("asked for %q", w.prompt.Scopes)
 	}
 }
 

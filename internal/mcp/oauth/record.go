@@ -155,6 +155,9 @@ func save(o Options, r record) error {
 	if err != nil {
 		return &Error{Text: "the tokens cannot be written as JSON"}
 	}
+	if len(b) >= maxRecord { // it could not be read again
+		return &Error{Text: fmt.Sprintf("the authorization server gave tokens and secrets of %d KiB, which is more than is stored", len(b)>>10)}
+	}
 	if err := ownFile(p); err != nil {
 		return err
 	}

@@ -147,7 +147,7 @@ func (f *fetcher) requestToken(ctx context.Context, r record, form url.Values, n
 		r.refresh = t.refresh // a refresh that is silent about it keeps the old one
 	}
 	if len(t.scopes) > 0 {
-		r.scopes = t.scopes[:min(len(t.scopes), 256)]
+		r.scopes = validScopes(t.scopes) // a later login may ask for them again, and show them
 	}
 	r.expires, r.refreshAt = time.Time{}, time.Time{}
 	if t.lifetime > 0 {

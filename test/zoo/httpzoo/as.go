@@ -24,9 +24,10 @@ import (
 // iss, iss-wrong, iss-missing, iss-slash, offline.
 // Resource: prm-named (in the challenge, at an odd place), prm-header, prm-root, prm-none, prm-mismatch, prm-foreign,
 // scope-header, scope-list, no-challenge.
-// Registration: no-registration, registration-null, registration-200, registration-error, auth-basic, auth-post.
+// Registration: no-registration, registration-null, registration-200, registration-error, auth-basic, auth-post,
+// secret-huge.
 // Tokens: expires-string, expires-0, expires-none, expires-odd, error-200, form, form-plain, no-type, no-access,
-// type-mac, bad-token, no-refresh, keep-refresh, token-503, denied.
+// type-mac, bad-token, scope-odd, no-refresh, keep-refresh, token-503, denied.
 // Redirects to Target: redirect-meta, redirect-register, redirect-token.
 type AS struct {
 	Mode     string
@@ -245,6 +246,9 @@ func (a *AS) register(w http.ResponseWriter, body []byte) {
 	out := map[string]any{"client_id": "zoo-client", "redirect_uris": ask["redirect_uris"]}
 	if a.is("auth-basic") || a.is("auth-post") {
 		out["client_secret"] = "zoo-client-secret+/="
+	}
+	if a.is("secret-huge") {
+		out["client_secret"] = strings.Repeat("zoo-secret", 50<<10)
 	}
 	code := http.StatusCreated
 	if a.is("registration-200") {

@@ -45,6 +45,8 @@ func (a *AS) grant(w http.ResponseWriter, t token, again bool) {
 		out["token_type"] = "mac"
 	case a.is("bad-token"):
 		out["access_token"] = "a\r\nX-Evil: 1"
+	case a.is("scope-odd"):
+		out["scope"] = "basic e\x1b[2Jvil \u202eevil " + strings.Repeat(" "+strings.Repeat("long", 256), 200)
 	case a.is("error-200"):
 		out["error"], out["error_description"] = "bad_verification_code", "expired "+access
 	case a.is("form"), a.is("form-plain"):
