@@ -73,7 +73,7 @@ func (a *app) foldersOf(cwd string) (folders, error) {
 	}
 	home = filepath.Clean(home)
 	if home != byDefault && inside(cwd, home) {
-		return folders{}, hinted(exitConfig, fmt.Errorf("MC_HOME lies inside the working folder, where a repository could bring its own approvals: %s", untrusted.Visible(home)),
+		return folders{}, hinted(exitConfig, fmt.Errorf("MC_HOME is or lies inside the working folder, where a repository could bring its own approvals: %s", untrusted.Visible(home)),
 			"set MC_HOME to a folder of yours outside of the project, or unset it")
 	}
 	return folders{home, cwd}, nil

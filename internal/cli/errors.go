@@ -11,6 +11,7 @@ import (
 	"magi-code/internal/mcp/approval"
 	"magi-code/internal/mcp/definition"
 	"magi-code/internal/provider"
+	"magi-code/internal/session"
 	"magi-code/internal/settings"
 	"magi-code/internal/untrusted"
 )
@@ -110,6 +111,7 @@ func explain(err error) (text, hint string, code int) {
 	var p *provider.Error
 	var s *approval.StaleError
 	var set *settings.Error
+	var history *session.WriteError
 	switch {
 	case errors.As(err, &m):
 		hint, code = m.Hint, phaseCode(m.Phase)
@@ -122,6 +124,12 @@ func explain(err error) (text, hint string, code int) {
 		hint, code = p.Hint, exitProvider
 	case errors.As(err, &set):
 		hint, code = set.Hint, exitConfig
+	case errors.As(err, &history):
+		hint, code = "make "+untrusted.Visible(history.Dir)+" a folder that can be written to, with space left, or keep no history with --no-session", exitConfig
+	case errors.Is(err, session.ErrInUse):
+		code = exitConfig // it says itself who holds the session and what to do
+	case errors.Is(err, session.ErrNotFound):
+		hint, code = "look for it in /sessions of Mission Control, or leave --resume out to start a new one", exitConfig
 	case errors.As(err, &s):
 		hint, code = "look at it again with magi-code mcp get "+s.Server, exitNotApproved
 	}

@@ -17,7 +17,7 @@ const exitCodesDoc = "../../docs/exit-codes.md"
 func TestExitCodes(t *testing.T) {
 	shown := map[int][]string{
 		0:  {"mcp", "list"},
-		1:  {"run", "--provider", "offline", "say x"}, // the folder of sessions is a file
+		1:  {"man", "settings.json"}, // a file where a folder is to be made
 		2:  {"mcp", "lst"},
 		3:  {"mcp", "test", "new"},
 		4:  {"mcp", "test", "absent"},
@@ -37,7 +37,7 @@ func TestExitCodes(t *testing.T) {
 		"fails":  {"args": []string{"call-error"}},
 	})
 	p.approve(t, "absent", "dies", "loops", "fails")
-	writeFile(t, filepath.Join(p.home, "sessions"), "")
+	writeFile(t, filepath.Join(p.project, "settings.json"), "")
 	b, err := os.ReadFile(exitCodesDoc)
 	if err != nil {
 		t.Fatal(err)

@@ -1,11 +1,17 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
 	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
+
+// typos is how many letters of a command may be wrong for it to be suggested.
+const typos = 2
 
 // version is the version in development: what a build says of itself when git knows no tag yet, or nothing is stamped.
 const version = "0.105.0-dev"
@@ -59,12 +65,33 @@ On a terminal, magi-code without a command opens Mission Control.`,
 	root.SetErr(a.err)
 	root.SetVersionTemplate("magi-code {{.Version}}\n")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+			err = fmt.Errorf("--%s takes %s, not %q", bad.GetFlag().Name, kindOf(bad.GetFlag()), bad.GetValue())
+		}
 		return hinted(exitUsage, err, c.CommandPath()+" --help shows what it takes")
 	})
 	o.register(root)
 	root.Flags().StringVar(&prompt, "prompt", "", "queue this prompt; it runs when all servers are ready")
 	root.AddCommand(newRun(a), newMCP(a), newServe(a), newDemo(a), newDemoServer(a), newMan(a))
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			c.Args = noArgs // cobra takes an unknown shell for a call for help
+			c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+		}
+	}
 	return root
+}
+
+// kindOf is what a flag takes, in words.
+func kindOf(f *pflag.Flag) string {
+	switch f.Value.Type() {
+	case "int":
+		return "a whole number"
+	case "bool":
+		return "true or false"
+	}
+	return "a " + f.Value.Type()
 }
 
 // noArgs and exactArgs are cobra's checks with our exit code and the cure.
@@ -72,11 +99,15 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	what := "takes no argument"
+	what, hint := "takes no argument", cmd.CommandPath()+" --help shows what there is"
 	if cmd.HasSubCommands() {
 		what = "has no command"
+		cmd.SuggestionsMinimumDistance = typos
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			hint = "did you mean " + cmd.CommandPath() + " " + near[0] + "? " + hint
+		}
 	}
-	return hinted(exitUsage, usage("%s %s %q", cmd.CommandPath(), what, args[0]), cmd.CommandPath()+" --help shows what there is")
+	return hinted(exitUsage, usage("%s %s %q", cmd.CommandPath(), what, args[0]), hint)
 }
 
 func exactArgs(names ...string) cobra.PositionalArgs {

@@ -117,8 +117,6 @@ func (a *app) jsonEvents() func(agent.Event) {
 		if e.Kind == agent.EventUsage || e.Kind == agent.EventTurnEnd {
 			l.Usage = &e.Usage
 		}
-		if err := enc.Encode(l); err != nil {
-			a.say("error: an event could not be written: %v", err)
-		}
+		_ = enc.Encode(l) // output remembers that it failed, and that is told once, at the end
 	}
 }

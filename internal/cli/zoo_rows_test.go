@@ -22,7 +22,7 @@ const (
 	noInit  = `error: server "z": initialize: no answer to initialize within 1s`
 	noList  = `error: server "z": list: no answer to tools/list within 1s`
 	noCall  = `error: server "z": call: no answer to tools/call within 1s`
-	raise   = `hint: raise "timeout" of this server in .*\.mcp\.json \(now 1 seconds, at most 300\)`
+	raise   = `hint: raise "timeout" of this server in .*\.mcp\.json \(now 1 s, at most 300\)`
 	tooLong = `connection ended: message larger than 16 MiB`
 )
 

@@ -165,7 +165,7 @@ func TestChildSilent(t *testing.T) {
 	d := child(t, "silent")
 	d.Timeout = 1
 	m, _ := startChild(t, d)
-	if e := m.Failures(); len(e) != 1 || !errors.Is(e[0], ErrTimeout) || !strings.Contains(e[0].Hint, "now 1 seconds") {
+	if e := m.Failures(); len(e) != 1 || !errors.Is(e[0], ErrTimeout) || !strings.Contains(e[0].Hint, "now 1 s") {
 		t.Errorf("%v", e)
 	}
 	s := testServer("s")

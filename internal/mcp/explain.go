@@ -126,7 +126,7 @@ func (s *server) timeoutHint() string {
 	if s.launch.Timeout >= longestTimeout {
 		return "this server has the longest timeout there is, 300 seconds"
 	}
-	return fmt.Sprintf(`raise "timeout" of this server in %s (now %d seconds, at most 300)`, s.def.Source, int(s.launch.Timeout/time.Second))
+	return fmt.Sprintf(`raise "timeout" of this server in %s (now %d s, at most 300)`, s.def.Source, int(s.launch.Timeout/time.Second))
 }
 
 // diedEarly reports whether a child ended by itself before it was ready.

@@ -125,7 +125,7 @@ func TestStartTooSlow(t *testing.T) {
 			} else {
 				e := st.Err
 				if st.State != Failed || e.Error() != `server "slow": initialize: no answer to initialize within 30s` || !errors.Is(e, ErrTimeout) ||
-					!strings.Contains(e.Hint, `"timeout"`) || !strings.Contains(e.Hint, "/home/u/.mcp.json") || !strings.Contains(e.Hint, "30 seconds") {
+					!strings.Contains(e.Hint, `"timeout"`) || !strings.Contains(e.Hint, "/home/u/.mcp.json") || !strings.Contains(e.Hint, "now 30 s") {
 					t.Errorf("%v, hint %q", e, e.Hint)
 				}
 				if f.count("notifications/cancelled") != 0 {

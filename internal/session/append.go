@@ -69,17 +69,29 @@ func (s *Session) Append(e Entry) error {
 		err = s.write(text)
 	}
 	if err != nil {
-		return fmt.Errorf("session: %w", err)
+		return &WriteError{Dir: filepath.Dir(s.path), Err: err}
 	}
 	s.count = count
 	if e.Kind == Message && time.Since(s.synced) >= syncEvery {
 		s.synced = time.Now()
 		if err := s.file.Sync(); err != nil {
-			return fmt.Errorf("session: %w", err)
+			return &WriteError{Dir: filepath.Dir(s.path), Err: err}
 		}
 	}
 	return nil
 }
+
+// WriteError says that a history could not be written, because its folder cannot be used or the disk is full.
+type WriteError struct {
+	Dir string // the folder of sessions
+	Err error
+}
+
+// Error is the system's own words.
+func (e *WriteError) Error() string { return "session: " + e.Err.Error() }
+
+// Unwrap returns the error of the system.
+func (e *WriteError) Unwrap() error { return e.Err }
 
 // create makes the file with its header and the first entry. Another process can find the file only while it is empty
 // (then it lets go of it at once) or when it is locked.

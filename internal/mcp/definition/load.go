@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"magi-code/internal/jsondoc"
 	"magi-code/internal/safefile"
@@ -127,6 +128,8 @@ func unreadable(path string, err error) *Error {
 	e := &Error{Source: path, Text: "the file cannot be read", Cause: err}
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		e.Text += ": " + pe.Err.Error()
+	} else if no, ok := errors.AsType[syscall.Errno](err); ok {
+		e.Text += ": " + no.Error()
 	}
 	switch {
 	case errors.Is(err, safefile.ErrNotRegular):
@@ -135,6 +138,8 @@ func unreadable(path string, err error) *Error {
 		e.Text = "the file is larger than 1 MiB"
 	case errors.Is(err, fs.ErrPermission):
 		e.Text, e.Hint = "the file may not be read", "check its permissions"
+	default:
+		e.Hint = "check that its folder is one that you may read"
 	}
 	return e
 }
