@@ -107,16 +107,19 @@ func Describe(err error) string {
 // describeText words the errors for which net/http has no type. What it says about an answer that breaks HTTP is dropped: it is
 // in the words of a programmer, and may quote the answer: a whole Location, say, with its query.
 func describeText(text string) string {
-	if strings.Contains(text, "response headers exceeded") {
-		return fmt.Sprintf("the headers of the answer are larger than %d KiB", maxResponseHeaders>>10)
-	}
-	for _, broken := range []string{"malformed", "HTTP/1.x transport connection broken", "chunk", "header line too long"} {
-		if strings.Contains(text, broken) {
-			return "the server answered with something that is not valid HTTP"
+	const notHTTP = "the server answered with something that is not valid HTTP"
+	tooLong := fmt.Sprintf("the headers of the answer are larger than %d KiB", maxResponseHeaders>>10)
+	const brokenOff = "the server broke its answer off"
+	for _, known := range [][2]string{
+		{"response headers exceeded", tooLong}, {"header list too large", tooLong},
+		{"received from peer", brokenOff}, {"GOAWAY", brokenOff}, {"client connection lost", brokenOff},
+		{"malformed", notHTTP}, {"HTTP/1.x transport connection broken", notHTTP}, {"chunk", notHTTP}, {"header line too long", notHTTP},
+		{"stream error: ", notHTTP}, {"connection error: ", notHTTP},
+		{"gzip: ", "the compressed answer of the server is damaged"}, {"flate: ", "the compressed answer of the server is damaged"},
+	} {
+		if strings.Contains(text, known[0]) {
+			return known[1]
 		}
-	}
-	if strings.Contains(text, "gzip: ") || strings.Contains(text, "flate: ") {
-		return "the compressed answer of the server is damaged"
 	}
 	return untrusted.Head(untrusted.Line(text), 200)
 }

@@ -2,8 +2,10 @@ package endpoint
 
 import (
 	"io"
+	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -63,5 +65,48 @@ func TestBrokenAnswers(t *testing.T) {
 				t.Errorf("%v: %q", err, got)
 			}
 		})
+	}
+}
+
+// TestBrokenHTTP2: the same of HTTP/2, whose errors name streams and frames.
+func TestBrokenHTTP2(t *testing.T) {
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/abort":
+			panic(http.ErrAbortHandler)
+		case "/torn":
+			_, _ = io.WriteString(w, "canary")
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		case "/hints":
+			for range 20_000 {
+				w.Header().Set("Link", "</canary>")
+				w.WriteHeader(http.StatusEarlyHints)
+			}
+		}
+	}))
+	srv.EnableHTTP2 = true
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	srv.StartTLS()
+	defer srv.Close()
+	for path, want := range map[string]string{"/abort": "broke its answer off", "/torn": "broke its answer off", "/hints": "larger than 256 KiB"} {
+		tr := NewTransport()
+		tr.base.TLSClientConfig = srv.Client().Transport.(*http.Transport).TLSClientConfig
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := tr.RoundTrip(req)
+		if err == nil {
+			_, err = ReadBody(resp, 1<<20)
+			_ = resp.Body.Close()
+		}
+		if err == nil {
+			t.Fatalf("%s: no error", path)
+		}
+		if got := Describe(err); !strings.Contains(got, want) {
+			t.Errorf("%s: %v: %q", path, err, got)
+		}
+		tr.CloseIdleConnections()
 	}
 }
