@@ -17,7 +17,13 @@ var (
 	ErrTooLarge = errors.New("the file is too large")
 	// ErrNotPrivate is wrapped when a file that must belong to the user alone does not.
 	ErrNotPrivate = errors.New("the file is not private")
+
+	errReplaced = errors.New("it was replaced while it was opened")
 )
+
+// maxReplaced is how often a private file may be replaced at the very moment it is opened: other processes renew their tokens at
+// any time, and no honest ones do so again and again.
+const maxReplaced = 16
 
 // Read returns the contents of a regular file of at most limit bytes. A FIFO, device, socket or
 // directory is an error and never blocks; a missing file satisfies errors.Is(err, fs.ErrNotExist).
@@ -45,6 +51,15 @@ func Read(path string, limit int64) ([]byte, error) {
 // ReadPrivate is Read for a file that must belong to the user alone: not a symlink, owned by us,
 // no permission for group or others (Unix). The error says which and how to mend it.
 func ReadPrivate(path string, limit int64) ([]byte, error) {
+	for range maxReplaced - 1 {
+		if data, err := readPrivate(path, limit); !errors.Is(err, errReplaced) {
+			return data, err
+		}
+	}
+	return readPrivate(path, limit)
+}
+
+func readPrivate(path string, limit int64) ([]byte, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil, err
@@ -65,7 +80,7 @@ func ReadPrivate(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if !os.SameFile(info, opened) {
-		return nil, fmt.Errorf("%s: %w: it was replaced while it was opened", path, ErrNotPrivate)
+		return nil, fmt.Errorf("%s: %w: %w", path, ErrNotPrivate, errReplaced)
 	}
 	if err := checkPrivate(path, opened); err != nil {
 		return nil, err
