@@ -104,6 +104,9 @@ func hold(args []string) {
 		_ = os.Stderr.Close()
 	case "stderr":
 		_ = os.Stdout.Close()
+	case "elsewhere": // as a process does that was handed the descriptors
+		_, _ = syscall.Dup(1)
+		fallthrough
 	case "nothing":
 		_, _ = os.Stdout.Close(), os.Stderr.Close()
 	}

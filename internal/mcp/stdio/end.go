@@ -91,11 +91,11 @@ func (t *Transport) endGroup() {
 	t.group.release()
 }
 
-// endEscaped ends what left the group by a session of its own and still holds the child's stdout or stderr: asked first, then
-// killed. What let go of both is a daemon that nobody can tell from a stranger's.
+// endEscaped ends what left the group by a session of its own and still has the child's stdout or stderr as its own: asked first,
+// then killed. What let go of both is a daemon that nobody can tell from a stranger's.
 func (t *Transport) endEscaped() {
 	if t.readOut.Load() == 2 || t.outputs.signal(syscall.SIGTERM) == 0 {
-		return // where both were read to their end nobody holds them
+		return // where both were read to their end nobody has them
 	}
 	pause, until := groupPoll, time.Now().Add(exitPatience)
 	for t.outputs.signal(0) > 0 && time.Now().Before(until) {

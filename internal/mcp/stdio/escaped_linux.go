@@ -2,32 +2,43 @@ package stdio
 
 import (
 	"os"
-	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 )
 
-// outputs are the pipes that a child writes to, named as /proc names them.
-type outputs []string
+// outputs are the pipes that a child writes to, named as /proc names them, and when it was born.
+type outputs struct {
+	pipes []string
+	born  uint64
+}
 
 // outputsOf names the pipes whose reading ends we hold.
-func outputsOf(ends ...*os.File) (o outputs) {
+func outputsOf(pid int, ends ...*os.File) (o outputs) {
+	st, ok := processStatus(strconv.Itoa(pid))
+	if !ok {
+		return outputs{} // it is gone already; nothing is followed
+	}
+	o.born = st.born
 	for _, f := range ends {
 		info, err := f.Stat()
 		if err != nil {
 			continue
 		}
 		if st, ok := info.Sys().(*syscall.Stat_t); ok {
-			o = append(o, "pipe:["+strconv.FormatUint(st.Ino, 10)+"]")
+			o.pipes = append(o.pipes, "pipe:["+strconv.FormatUint(st.Ino, 10)+"]")
 		}
 	}
 	return o
 }
 
-// signal sends s to every process that can still write to one of the pipes, and returns how many got it. We gave the writing
-// ends to the child alone and closed ours, so whoever has one descends from it, in whatever session and below whatever parent:
-// nothing that we did not start can be hit.
+// signal sends s to every process whose own stdout or stderr is one of the pipes, and returns how many got it. We gave them to
+// the child alone: whoever writes there without having been told to by a parent has its descriptors from elsewhere and at other
+// numbers (a master of ssh, a systemd that runs something for the child), was there before the child, and is left alone.
 func (o outputs) signal(s syscall.Signal) (got int) {
+	if len(o.pipes) == 0 {
+		return 0
+	}
 	proc, err := os.Open("/proc")
 	if err != nil {
 		return 0
@@ -36,14 +47,14 @@ func (o outputs) signal(s syscall.Signal) (got int) {
 	names, _ := proc.Readdirnames(-1)
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
-		if err != nil || !o.heldBy(name) {
+		if err != nil || !o.usedBy(name) {
 			continue
 		}
 		p, err := os.FindProcess(pid) // a handle: from here on the number may become another's
 		if err != nil {
 			continue
 		}
-		if o.heldBy(name) && p.Signal(s) == nil {
+		if o.usedBy(name) && p.Signal(s) == nil {
 			got++
 		}
 		_ = p.Release()
@@ -51,30 +62,15 @@ func (o outputs) signal(s syscall.Signal) (got int) {
 	return got
 }
 
-// heldBy reports whether a process can write to one of the pipes. A child of ours does not count: it is the copy of us that
-// os/exec is about to turn into another server, and that drops all descriptors then.
-func (o outputs) heldBy(pid string) bool {
-	folder := filepath.Join("/proc", pid, "fd")
-	fds, err := os.ReadDir(folder)
-	if err != nil {
-		return false // of another user, or gone
-	}
-	for _, fd := range fds {
-		at := filepath.Join(folder, fd.Name())
-		target, err := os.Readlink(at)
-		if err != nil {
+// usedBy reports whether a process is younger than the child and writes where the child writes.
+func (o outputs) usedBy(pid string) bool {
+	for _, fd := range []string{"1", "2"} {
+		target, err := os.Readlink("/proc/" + pid + "/fd/" + fd)
+		if err != nil || !slices.Contains(o.pipes, target) { // an error: of another user, or gone
 			continue
 		}
-		for _, pipe := range o {
-			if target != pipe {
-				continue
-			}
-			info, err := os.Lstat(at) // its mode is that of the descriptor
-			if err == nil && info.Mode()&0o200 != 0 {
-				st, ok := processStatus(pid)
-				return ok && st.parent != os.Getpid()
-			}
-		}
+		st, ok := processStatus(pid)
+		return ok && st.born >= o.born
 	}
 	return false
 }

@@ -8,14 +8,15 @@ import (
 	"time"
 )
 
-// TestEscaped: what left the group for a session of its own is ended as long as it holds an output of the child, asked first;
-// S12, R-T4. What holds none is a daemon, and what holds another server's is none of our business.
+// TestEscaped: what left the group for a session of its own is ended as long as its stdout or stderr is the child's; S12, R-T4. What
+// let go of both is a daemon, what has the pipe in another place may have been handed it, and what another server left is none of
+// our business.
 func TestEscaped(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		holds string
 		ends  bool
-	}{{"both", true}, {"stdout", true}, {"stderr", true}, {"nothing", false}} {
+	}{{"both", true}, {"stdout", true}, {"stderr", true}, {"elsewhere", false}, {"nothing", false}} {
 		t.Run(c.holds, func(t *testing.T) {
 			t.Parallel()
 			o, notes := ready(options(t, "grandchild", c.holds))
@@ -51,4 +52,20 @@ func TestEscapedIsAsked(t *testing.T) {
 	if b, err := os.ReadFile(file); err != nil || string(b) != "asked" || running(pid) {
 		t.Errorf("%q %v, running: %t", b, err, running(pid))
 	}
+}
+
+// TestEscapedIsYounger: a process that was there before the child cannot descend from it, whatever it writes to.
+func TestEscapedIsYounger(t *testing.T) {
+	t.Parallel()
+	o, notes := ready(options(t, "grandchild", "both"))
+	tr := run(t, o)
+	grandchildOf(t, <-notes)
+	left := tr.outputs
+	if n := left.signal(0); n != 2 {
+		t.Errorf("%d processes write to the outputs, want the child and the grandchild", n)
+	}
+	if left.born += 1 << 40; left.signal(0) != 0 {
+		t.Error("an older process counts")
+	}
+	closeNow(t, tr)
 }

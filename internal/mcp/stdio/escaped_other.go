@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// outputs cannot be followed here: no /proc tells who holds a pipe. What leaves the group lives on.
+// outputs cannot be followed here: no /proc tells who writes to a pipe. What leaves the group lives on.
 type outputs struct{}
 
-func outputsOf(...*os.File) outputs { return outputs{} }
+func outputsOf(int, ...*os.File) outputs { return outputs{} }
 
 func (outputs) signal(syscall.Signal) int { return 0 }

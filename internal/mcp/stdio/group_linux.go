@@ -60,8 +60,9 @@ func onlyZombies(pgid int) bool {
 
 // status is what the kernel says about a process.
 type status struct {
-	state         byte
-	parent, group int
+	state byte
+	group int
+	born  uint64 // in ticks since the system started
 }
 
 // processStatus reads the status of a process.
@@ -72,10 +73,10 @@ func processStatus(pid string) (status, bool) {
 	}
 	i := bytes.LastIndexByte(b, ')') // the name before it may hold anything
 	f := bytes.Fields(b[i+1:])
-	if len(f) < 3 || len(f[0]) != 1 {
+	if len(f) < 20 || len(f[0]) != 1 {
 		return status{}, false
 	}
-	parent, err := strconv.Atoi(string(f[1]))
-	group, err2 := strconv.Atoi(string(f[2]))
-	return status{f[0][0], parent, group}, err == nil && err2 == nil
+	group, err := strconv.Atoi(string(f[2]))
+	born, err2 := strconv.ParseUint(string(f[19]), 10, 64)
+	return status{f[0][0], group, born}, err == nil && err2 == nil
 }

@@ -100,7 +100,7 @@ func Start(ctx context.Context, o Options) (*Transport, error) {
 		_ = errors.Join(t.stdin.Close(), t.stdout.Close(), t.stderr.Close())
 		return nil, o.shown(explain(cmd, err))
 	}
-	t.outputs = outputsOf(t.stdout, t.stderr)
+	t.outputs = outputsOf(cmd.Process.Pid, t.stdout, t.stderr)
 	t.wg.Go(t.readStderr)
 	t.conn = jsonrpc.NewConn(ctx, t.stdout, input{t.stdin, t}, jsonrpc.Options{Handler: o.Handler, Ended: t.reason})
 	t.wg.Go(func() { t.supervise(context.WithoutCancel(ctx)) })
