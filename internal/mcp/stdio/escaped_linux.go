@@ -32,9 +32,9 @@ func outputsOf(pid int, ends ...*os.File) (o outputs) {
 	return o
 }
 
-// signal sends s to every process whose own stdout or stderr is one of the pipes, and returns how many got it. We gave them to
-// the child alone: whoever writes there without having been told to by a parent has its descriptors from elsewhere and at other
-// numbers (a master of ssh, a systemd that runs something for the child), was there before the child, and is left alone.
+// signal sends s to every process whose own stdout or stderr is one of the pipes, and returns how many got it. We gave the pipes to
+// the child alone, so such a process was started below it. Programs that were merely handed a descriptor (the ssh master of a
+// user, a systemd that runs something for the child) have their own stdout and stderr, are older as a rule, and are left alone.
 func (o outputs) signal(s syscall.Signal) (got int) {
 	if len(o.pipes) == 0 {
 		return 0
