@@ -5,6 +5,7 @@ package tui
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -18,7 +19,7 @@ import (
 func launch(t *testing.T, scenario string, cols, rows int, env ...string) *tty.Terminal {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), append(env, "TUI_DEMO="+scenario, "GORACE=atexit_sleep_ms=0")...)
+	cmd.Env = append(append(os.Environ(), "TUI_DEMO="+scenario, "GORACE=atexit_sleep_ms=0"), env...)
 	return tty.Start(t, cmd, cols, rows)
 }
 
@@ -120,7 +121,8 @@ func TestEveryWayOut(t *testing.T) {
 
 // A terminal that takes no output any more does not hold Mission Control.
 func TestFrozenTerminal(t *testing.T) {
-	x := launch(t, "frozen", 150, 60)
+	races := filepath.Join(t.TempDir(), "race") // what is printed to a frozen terminal holds its process
+	x := launch(t, "frozen", 150, 60, "GORACE=atexit_sleep_ms=0 log_path="+races)
 	x.WaitFor("● ready")
 	x.Type("long answer tool")
 	x.Press("enter")
@@ -138,6 +140,10 @@ func TestFrozenTerminal(t *testing.T) {
 	}
 	if d := time.Since(start); d > 12*time.Second {
 		t.Errorf("took %v", d)
+	}
+	if found, _ := filepath.Glob(races + "*"); found != nil {
+		report, _ := os.ReadFile(found[0])
+		t.Errorf("%s", report)
 	}
 }
 

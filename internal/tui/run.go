@@ -25,6 +25,7 @@ type program struct {
 	o      Options
 	ctx    context.Context
 	cancel context.CancelFunc
+	leave  context.CancelFunc
 	tea    *tea.Program
 	relay  *relay
 	screen *screenFile
@@ -52,7 +53,11 @@ func Run(ctx context.Context, o Options) (Exit, error) {
 			m.resize(w, h)
 		}
 	}
-	p.tea = tea.NewProgram(m, p.options()...)
+	// A context of its own: the end of ctx asks the program to quit, and this one is for a program that is left behind.
+	life, leave := context.WithCancel(context.WithoutCancel(ctx))
+	defer leave()
+	p.leave = leave
+	p.tea = tea.NewProgram(m, append(p.options(), tea.WithContext(life))...)
 	var relays sync.WaitGroup
 	relays.Go(func() { p.relay.run(run, p.tea.Send) })
 	err := p.show(ctx) // the terminal is restored when this returns
@@ -95,7 +100,7 @@ func (p *program) show(ctx context.Context) error {
 			_ = term.Restore(p.o.In.Fd(), before)
 		}
 		p.stuck = true
-		shown.Go(p.tea.Kill) // frees whoever still wants to send to it
+		p.leave() // frees whoever still wants to send to it, and unlike a kill closes nothing that it uses
 		return nil
 	}
 }
