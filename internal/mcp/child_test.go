@@ -29,6 +29,13 @@ func childServer(mode string, in io.Reader, out, stderr io.Writer) int {
 		}
 	case "exit-0":
 		return 0
+	case "usage", "chatter":
+		fmt.Fprintf(out, "Usage: \x1b[1mthing\x1b[0m --token %s\nNo such option.\n", os.Getenv("TOKEN"))
+		if mode == "usage" {
+			return 2
+		}
+		_, _ = io.Copy(io.Discard, in)
+		return 0
 	case "silent":
 		_, _ = io.Copy(io.Discard, in)
 		return 0
@@ -172,6 +179,23 @@ func TestChildSilent(t *testing.T) {
 	s.launch.Timeout = longestTimeout
 	if hint := s.timeoutHint(); strings.Contains(hint, "raise") || !strings.Contains(hint, "300") {
 		t.Errorf("at the longest timeout: %s", hint)
+	}
+}
+
+// R-T2: a program that is no server on stdio is told by what it writes to stdout, cleaned and without its secret.
+func TestChildStray(t *testing.T) {
+	for _, c := range []struct{ mode, besides string }{{"usage", `"HOME": "${HOME}"`}, {"chatter", "now 1 s"}} {
+		d := child(t, c.mode, definition.Pair{Name: "TOKEN", Value: token})
+		d.Timeout = 1
+		m, _ := startChild(t, d)
+		e := statusOf(t, m, "child").Err
+		if e == nil || e.Phase != PhaseInitialize {
+			t.Fatalf("%s: %v", c.mode, e)
+		}
+		const says = "it wrote 2 lines to stdout that are no messages (Usage: thing --token [redacted] No such option.): check that"
+		if !strings.HasPrefix(e.Hint, says) || !strings.Contains(e.Hint, c.besides) {
+			t.Errorf("%s: %s", c.mode, e.Hint)
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ const (
 	// Bounds in bytes of what is shown. An error is a sentence, whatever a server writes into it.
 	maxText   = 2 << 10
 	maxSample = 512
+	maxStray  = 200 // of a sample inside a sentence
 	// maxStderr is how much of a stderr tail is shown; the transport keeps more.
 	maxStderr = 16 << 10
 	// maxWithheld bounds how many withheld variables a hint names.
@@ -106,19 +107,41 @@ func (s *server) hint(p Phase, err error, c *client) string {
 	if errors.As(err, &own) && own.Hint() != "" {
 		return own.Hint()
 	}
+	stray := s.strayHint(p, c)
 	if errors.Is(err, ErrTimeout) {
-		return s.timeoutHint()
+		return joinHints(stray, s.timeoutHint())
 	}
 	if start, ok := errors.AsType[*stdio.StartError](err); ok && start.Reason == stdio.NotFound {
 		return `give "command" as an absolute path, or set PATH in "env"`
 	}
 	if (p == PhaseInitialize || p == PhaseList) && s.diedEarly(err, c) {
-		return s.environmentHint()
+		return joinHints(stray, s.environmentHint())
 	}
 	if p == PhaseConnect && s.def.Type == definition.HTTP && !errors.Is(err, ErrAborted) {
 		return `check that the server is running and that "url" is right`
 	}
 	return ""
+}
+
+// joinHints makes one of two, either of which may be empty.
+func joinHints(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
+}
+
+// strayHint tells what a child wrote to stdout instead of messages before it was initialized (R-T2): a usage text, or the log of a
+// program that is no server on stdio.
+func (s *server) strayHint(p Phase, c *client) string {
+	if c == nil || p != PhaseInitialize || s.def.Type != definition.Stdio {
+		return ""
+	}
+	n, sample := c.link.skipped()
+	if sample = s.line(sample, maxStray); n == 0 || sample == "" {
+		return ""
+	}
+	return fmt.Sprintf("it wrote %d lines to stdout that are no messages (%s): check that this command is an MCP server on stdio", n, sample)
 }
 
 // timeoutHint names the setting that raises the limit that was met (B9).
