@@ -192,7 +192,7 @@ func TestChildStray(t *testing.T) {
 		if e == nil || e.Phase != PhaseInitialize {
 			t.Fatalf("%s: %v", c.mode, e)
 		}
-		const says = "it wrote 2 lines to stdout that are no messages (Usage: thing --token [redacted] No such option.): check that"
+		const says = "what it wrote to stdout is no MCP message (Usage: thing --token [redacted] No such option.): check that"
 		if !strings.HasPrefix(e.Hint, says) || !strings.Contains(e.Hint, c.besides) {
 			t.Errorf("%s: %s", c.mode, e.Hint)
 		}

@@ -141,7 +141,7 @@ func (s *server) strayHint(p Phase, c *client) string {
 	if sample = s.line(sample, maxStray); n == 0 || sample == "" {
 		return ""
 	}
-	return fmt.Sprintf("it wrote %d lines to stdout that are no messages (%s): check that this command is an MCP server on stdio", n, sample)
+	return fmt.Sprintf("what it wrote to stdout is no MCP message (%s): check that this command is an MCP server on stdio", sample)
 }
 
 // timeoutHint names the setting that raises the limit that was met (B9).
