@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -103,10 +104,53 @@ func markLength(data []byte) int {
 
 // Position returns the line and column, both from 1, of a byte offset.
 func Position(data []byte, offset int) (line, column int) {
-	before := data[markLength(data):min(max(offset, markLength(data)), len(data))]
-	line = 1 + bytes.Count(before, []byte("\n"))
-	last := before[bytes.LastIndexByte(before, '\n')+1:]
-	return line, 1 + utf8.RuneCount(last)
+	return start(data).to(data, offset)
+}
+
+// place is an offset with its line and column.
+type place struct{ offset, line, column int }
+
+func start(data []byte) place { return place{markLength(data), 1, 1} }
+
+// to counts on to the line and column of a later offset.
+func (p place) to(data []byte, offset int) (line, column int) {
+	between := data[p.offset:min(max(offset, p.offset), len(data))]
+	if last := bytes.LastIndexByte(between, '\n'); last >= 0 {
+		return p.line + bytes.Count(between, []byte("\n")), 1 + utf8.RuneCount(between[last+1:])
+	}
+	return p.line, p.column + utf8.RuneCount(between)
+}
+
+// placeEvery is how many bytes lie between two places that Places remembers: what is counted for each one asked for.
+const placeEvery = 4 << 10
+
+// Places tells the lines and columns of many offsets of one text: with Position, a file of one long line with thousands
+// of entries would cost its square.
+type Places struct {
+	data  []byte
+	known []place
+}
+
+// NewPlaces reads a text.
+func NewPlaces(data []byte) *Places {
+	p := &Places{data: data, known: []place{start(data)}}
+	for last := p.known[0]; ; p.known = append(p.known, last) {
+		next := last.offset + placeEvery
+		for next < len(data) && !utf8.RuneStart(data[next]) {
+			next++ // no character is cut in two
+		}
+		if next >= len(data) {
+			return p
+		}
+		last.line, last.column = last.to(data, next)
+		last.offset = next
+	}
+}
+
+// Position is that of the function.
+func (p *Places) Position(offset int) (line, column int) {
+	after, _ := slices.BinarySearchFunc(p.known, offset+1, func(k place, o int) int { return k.offset - o })
+	return p.known[max(after-1, 0)].to(p.data, offset)
 }
 
 // parser builds the tree from tokens.

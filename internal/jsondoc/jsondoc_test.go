@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -135,5 +136,32 @@ func check(t *testing.T, data []byte, v *Value) {
 	}
 	for _, item := range v.Items {
 		check(t, data, item)
+	}
+}
+
+// TestPlaces: every offset has the place that counting from the start gives it.
+func TestPlaces(t *testing.T) {
+	for name, in := range map[string]string{
+		"empty":     "",
+		"mark":      "\ufeff{}",
+		"one line":  strings.Repeat(`"é": {}, `, 3*placeEvery/8),
+		"lines":     strings.Repeat("\"long name\": 1,\r\n\"é\": \"€𝄞\"\n", placeEvery/10),
+		"not UTF-8": strings.Repeat("\x80", 3*placeEvery) + "\nx",
+		"to a byte": strings.Repeat("x", placeEvery) + "\n" + strings.Repeat("y", placeEvery-1),
+	} {
+		data := []byte(in)
+		places := NewPlaces(data)
+		for offset := 0; offset <= len(data)+1; offset += 1 + offset%7 {
+			if offset < len(data) && !utf8.RuneStart(data[offset]) && utf8.Valid(data) {
+				continue // in the middle of a character
+			}
+			wantLine, wantColumn := Position(data, offset)
+			if line, column := places.Position(offset); line != wantLine || column != wantColumn {
+				t.Fatalf("%s: offset %d is at %d:%d, not %d:%d", name, offset, line, column, wantLine, wantColumn)
+			}
+		}
+		if most := len(data)/placeEvery + 1; len(places.known) > most {
+			t.Errorf("%s: %d places kept", name, len(places.known))
+		}
 	}
 }

@@ -17,6 +17,7 @@ type reader struct {
 	path     string
 	project  bool
 	data     []byte
+	places   *jsondoc.Places // once something is wrong
 	s        Settings
 	warnings []Warning
 	errs     []error
@@ -24,7 +25,10 @@ type reader struct {
 
 // fail records a mistake at a value.
 func (r *reader) fail(offset int, key, text, hint string) {
-	line, column := jsondoc.Position(r.data, offset)
+	if r.places == nil {
+		r.places = jsondoc.NewPlaces(r.data)
+	}
+	line, column := r.places.Position(offset)
 	r.errs = append(r.errs, &Error{Path: r.path, Line: line, Column: column, Key: safe(key), Text: text, Hint: hint})
 }
 

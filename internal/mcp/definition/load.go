@@ -156,19 +156,21 @@ func parse(data []byte, source string, scope Scope) file {
 		f.errs = append(f.errs, e)
 		return f
 	}
-	p := &parser{file: &f, data: data, scope: scope}
+	p := &parser{file: &f, places: jsondoc.NewPlaces(data), scope: scope}
 	p.document(root)
 	return f
 }
 
 // twinsAcross warns of names that differ between the files in case alone: on some systems they share a token file.
 func twinsAcross(global, project file) []Warning {
+	folded := map[string]string{}
+	for _, name := range global.names {
+		folded[strings.ToLower(name)] = name
+	}
 	var out []Warning
-	for _, a := range global.names {
-		for _, b := range project.names {
-			if a != b && strings.EqualFold(a, b) {
-				out = append(out, Warning{project.path, b, "", "the global file defines a server whose name differs in case alone; both count"})
-			}
+	for _, name := range project.names {
+		if twin, found := folded[strings.ToLower(name)]; found && twin != name {
+			out = append(out, Warning{project.path, name, "", "the global file defines a server whose name differs in case alone; both count"})
 		}
 	}
 	return out

@@ -15,7 +15,7 @@ const DefaultTimeout = 30
 // parser finds the structure of one file and everything that is wrong with it.
 type parser struct {
 	*file
-	data   []byte
+	places *jsondoc.Places
 	scope  Scope
 	server string // the entry being read
 }
@@ -25,7 +25,7 @@ const serversKey = "mcpServers"
 
 // fail records a structural error at a byte offset.
 func (p *parser) fail(offset int, field, text, hint string) {
-	line, column := jsondoc.Position(p.data, offset)
+	line, column := p.places.Position(offset)
 	p.errs = append(p.errs, &Error{
 		Source: p.path, Line: line, Column: column, Server: p.server, Field: field, Text: text, Hint: hint,
 	})
@@ -114,7 +114,7 @@ func knownFields() []string {
 // entry reads one definition.
 func (p *parser) entry(m jsondoc.Member) Server {
 	s := Server{Name: m.Name, Source: p.path, Scope: p.scope, Timeout: DefaultTimeout}
-	s.line, s.column = jsondoc.Position(p.data, m.NameStart)
+	s.line, s.column = p.places.Position(m.NameStart)
 	if why := CheckName(m.Name); why != "" {
 		p.fail(m.NameStart, "", why, "rename it")
 	}

@@ -386,3 +386,23 @@ func FuzzName(f *testing.F) {
 		}
 	})
 }
+
+// A hostile file of many servers on one line costs no more than its length.
+func BenchmarkLoadManyServers(b *testing.B) {
+	var text strings.Builder
+	text.WriteString(`{"mcpServers":{`)
+	for i := range 20000 {
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		fmt.Fprintf(&text, `"s%d":{"command":"x"}`, i)
+	}
+	text.WriteString("}}")
+	data := []byte(text.String())
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		if f := parse(data, "f", Global); len(f.servers) != 20000 {
+			b.Fatal(f.errs)
+		}
+	}
+}
