@@ -208,19 +208,29 @@ func (m *model) statusLeft() string {
 	case m.talk.opening:
 		return spin + "opening the conversation"
 	}
-	if bad := m.brokenServers(); bad > 0 {
-		return st.warn.Render("! ") + plural(bad, "server") + " disconnected" + st.dim.Render(" · /mcp")
+	if trouble := m.serverTrouble(); trouble != "" {
+		return st.warn.Render("! ") + trouble + st.dim.Render(" · /mcp")
 	}
 	return st.ok.Render("●") + st.dim.Render(" ready")
 }
 
-// brokenServers counts servers that were ready and are not any more.
-func (m *model) brokenServers() int {
-	n := 0
+// serverTrouble says how many servers were ready and are not any more, or could not list their tools again.
+func (m *model) serverTrouble() string {
+	gone, stale := 0, 0
 	for _, s := range m.start.servers {
-		if s.State == mcp.Failed || s.Stale {
-			n++
+		switch {
+		case s.State == mcp.Failed:
+			gone++
+		case s.Stale:
+			stale++
 		}
 	}
-	return n
+	var parts []string
+	if gone > 0 {
+		parts = append(parts, plural(gone, "server")+" disconnected")
+	}
+	if stale > 0 {
+		parts = append(parts, plural(stale, "tool list")+" out of date")
+	}
+	return strings.Join(parts, ", ")
 }

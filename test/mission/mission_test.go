@@ -269,6 +269,52 @@ func TestLiveDiscovery(t *testing.T) {
 	quit(t, x)
 }
 
+// R-L2: a listing that fails keeps the old tools, which /mcp calls stale with the reason, until a later refresh works;
+// what is new, gone and changed by then is told in one line before the turn that first has it.
+func TestStaleListing(t *testing.T) {
+	p := newPlace(t, map[string][]string{"z": zoo("live")})
+	p.approve("z")
+	x := p.open(120, 50, "--allow", "mcp__z__*")
+	x.WaitFor("● ready")
+	status := "● ready"
+	say := func(prompt, answer string) {
+		x.Type(prompt)
+		x.WaitFor(prompt)
+		x.Press("enter")
+		x.WaitFor(answer, status)
+	}
+	say(`call mcp__z__grow {"name":"fresh"}`, "grown")
+	say(`call mcp__z__shrink {"name":"structured"}`, "shrunk")
+	say(`call mcp__z__alter {"name":"meet","text":"Another text."}`, "altered")
+	say(`call mcp__z__fail {"times":2,"kind":"error"}`, "listings fail") // and announces that the list changed
+	status = "! 1 tool list out of date · /mcp"
+	say("say one", "\n  one")
+	x.Type("/mcp")
+	x.WaitFor("▸ /mcp")
+	x.Press("enter")
+	x.WaitFor("listing is stale", "list: error -32603: no list today")
+	x.Press("esc")
+	x.WaitFor(status)
+	say("say two", "\n  two") // the one retry fails too
+	say(`call mcp__z__grow {"name":"later"}`, "grown")
+	status = "● ready"
+	say("say three", "\n  three")
+	x.Wait("the notice before the answer", func(s string) bool {
+		notice := strings.LastIndex(s, `the tools of server "z" changed: added mcp__z__later`)
+		return notice > strings.LastIndex(s, "grown") && notice < strings.LastIndex(s, "\n  three")
+	})
+	x.Type("/mcp")
+	x.WaitFor("▸ /mcp")
+	x.Press("enter")
+	x.WaitFor("16 tools")
+	if strings.Contains(x.Screen(), "stale") {
+		t.Errorf("still stale:\n%s", x.Screen())
+	}
+	x.Press("esc")
+	x.WaitFor("● ready")
+	quit(t, x)
+}
+
 // Issue 4: Esc stops a stream and a tool call within a second.
 func TestInterrupts(t *testing.T) {
 	p := newPlace(t, map[string][]string{"z": zoo("good")})
