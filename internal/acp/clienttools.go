@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -33,7 +34,10 @@ const (
 	maxClientTimeout     = 10 * time.Minute
 )
 
-var clientToolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+var (
+	clientToolName     = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+	clientPropertyName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+)
 
 // clientTool is one registration.
 type clientTool struct {
@@ -86,15 +90,45 @@ func (c *clientTool) check(seen map[string]bool, reserved []string) error {
 		return fmt.Errorf("a description has 1 to %d bytes", maxClientDescription)
 	}
 	seen[c.Name] = true
-	var schema map[string]any
-	if len(c.InputSchema) > maxClientSchema || json.Unmarshal(c.InputSchema, &schema) != nil || schema["type"] != "object" {
-		return fmt.Errorf("inputSchema is a JSON Schema object with type object, of at most %d bytes", maxClientSchema)
+	if err := c.checkSchema(); err != nil {
+		return err
 	}
 	c.timeout = defaultClientTimeout
 	if c.TimeoutMs != nil {
 		c.timeout = time.Duration(*c.TimeoutMs) * time.Millisecond
 		if *c.TimeoutMs < 1 || *c.TimeoutMs > maxClientTimeout.Milliseconds() {
 			return fmt.Errorf("timeoutMs is 1 to %d", maxClientTimeout.Milliseconds())
+		}
+	}
+	return nil
+}
+
+// checkSchema refuses what services refuse, because with one such tool they refuse every request. Without "properties",
+// which OpenAI demands, there are none.
+func (c *clientTool) checkSchema() error {
+	var schema map[string]json.RawMessage
+	if len(c.InputSchema) > maxClientSchema || json.Unmarshal(c.InputSchema, &schema) != nil || string(schema["type"]) != `"object"` {
+		return fmt.Errorf("inputSchema is a JSON Schema object with type object, of at most %d bytes", maxClientSchema)
+	}
+	for _, keyword := range []string{"anyOf", "oneOf", "allOf", "not", "enum", "const", "$ref"} {
+		if _, has := schema[keyword]; has {
+			return fmt.Errorf("inputSchema has %s at its top, which services of models refuse: describe the cases within a property", keyword)
+		}
+	}
+	if _, has := schema["properties"]; !has {
+		schema["properties"] = json.RawMessage("{}")
+		var err error
+		if c.InputSchema, err = json.Marshal(schema); err != nil {
+			return fmt.Errorf("inputSchema cannot be written: %w", err)
+		}
+	}
+	var properties map[string]json.RawMessage
+	if json.Unmarshal(schema["properties"], &properties) != nil || properties == nil {
+		return fmt.Errorf("properties of inputSchema is an object")
+	}
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		if !clientPropertyName.MatchString(name) {
+			return fmt.Errorf("property %q of inputSchema: services of models take names of 1 to 64 ASCII letters, digits, _, . and -", untrusted.Head(untrusted.Visible(name), maxShownName))
 		}
 	}
 	return nil
