@@ -67,10 +67,11 @@ func manPage(c *cobra.Command, name string) string {
 		if f.Shorthand != "" {
 			long = "-" + f.Shorthand + ", " + long
 		}
-		if kind, _ := pflag.UnquoteUsage(f); kind != "" {
-			long += " " + strings.ToUpper(kind)
+		kind, text := pflag.UnquoteUsage(f)
+		if kind != "" {
+			long += " " + kind
 		}
-		p(".TP\n.B %s\n%s", roff(long), roff(f.Usage))
+		p(".TP\n.B %s\n%s", roff(long), roff(text))
 	}
 	c.InitDefaultHelpFlag()
 	c.NonInheritedFlags().VisitAll(each)

@@ -33,7 +33,7 @@ counts from the next start on.`,
 			return a.approve(cmd.Context(), args[0], fingerprint)
 		},
 	}
-	c.Flags().StringVar(&fingerprint, "fingerprint", "", "the fingerprint shown by mcp get; approves without asking")
+	c.Flags().StringVar(&fingerprint, "fingerprint", "", "the `HEX` digits shown by mcp get; approves without asking")
 	return c
 }
 

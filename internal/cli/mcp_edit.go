@@ -67,14 +67,14 @@ everything else in the file as it is. Values may hold ${VAR} and ${VAR:-default}
 	f := c.Flags()
 	f.BoolVar(&o.global, "global", false, "write to $MC_HOME/.mcp.json, for all projects")
 	f.BoolVar(&o.replace, "replace", false, "replace a definition of that name")
-	f.StringVar(&o.url, "url", "", "an HTTP server's address, instead of a command")
-	f.StringArrayVar(&o.env, "env", nil, "NAME=VALUE for the child's environment (repeatable)")
-	f.StringArrayVar(&o.headers, "header", nil, "NAME=VALUE sent with each request (repeatable)")
-	f.IntVar(&o.timeout, "timeout", 0, "seconds per request, 1 to 300 (default 30)")
+	f.StringVar(&o.url, "url", "", "`URL` of an HTTP server, instead of a command")
+	f.StringArrayVar(&o.env, "env", nil, "`NAME=VALUE` for the child's environment (repeatable)")
+	f.StringArrayVar(&o.headers, "header", nil, "`NAME=VALUE` sent with each request (repeatable)")
+	f.IntVar(&o.timeout, "timeout", 0, "`SECONDS` per request, 1 to 300 (default 30)")
 	f.BoolVar(&o.oauth, "oauth", false, "use OAuth: magi-code mcp login NAME after approval")
-	f.StringVar(&o.clientID, "oauth-client-id", "", "the registered public client (implies --oauth)")
-	f.StringArrayVar(&o.scopes, "scope", nil, "an OAuth scope to ask for (repeatable, implies --oauth)")
-	f.StringVar(&o.issuer, "oauth-server", "", "the authorization server, when it is not the one that the server names (implies --oauth)")
+	f.StringVar(&o.clientID, "oauth-client-id", "", "`ID` of the registered public client (implies --oauth)")
+	f.StringArrayVar(&o.scopes, "scope", nil, "an OAuth `SCOPE` to ask for (repeatable, implies --oauth)")
+	f.StringVar(&o.issuer, "oauth-server", "", "`URL` of the authorization server, when it is not the one that the server names (implies --oauth)")
 	return c
 }
 

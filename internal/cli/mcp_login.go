@@ -38,8 +38,8 @@ URL. When the browser is on another machine, paste the URL that it ends at. Runs
 		},
 	}
 	c.Flags().BoolVar(&noBrowser, "no-browser", false, "print the URL only")
-	c.Flags().IntVar(&port, "port", 0, "port of the callback on 127.0.0.1, when the client is registered with one (default: any free one)")
-	c.Flags().StringVar(&secretEnv, "client-secret-env", "", "name of the variable with the client's secret, when it was registered with one")
+	c.Flags().IntVar(&port, "port", 0, "`PORT` of the callback on 127.0.0.1, when the client is registered with one (default: any free one)")
+	c.Flags().StringVar(&secretEnv, "client-secret-env", "", "name of the `VARIABLE` with the client's secret, when it was registered with one")
 	return c
 }
 

@@ -71,7 +71,7 @@ On a terminal, magi-code without a command opens Mission Control.`,
 		return hinted(exitUsage, err, c.CommandPath()+" --help shows what it takes")
 	})
 	o.register(root)
-	root.Flags().StringVar(&prompt, "prompt", "", "queue this prompt; it runs when all servers are ready")
+	root.Flags().StringVar(&prompt, "prompt", "", "queue this `PROMPT`; it runs when all servers are ready")
 	root.AddCommand(newRun(a), newMCP(a), newServe(a), newDemo(a), newDemoServer(a), newMan(a))
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {

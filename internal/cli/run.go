@@ -48,7 +48,7 @@ Nobody can be asked: a tool that needs asking is refused, unless --allow or perm
 	}
 	o.register(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print one event per line as JSON (docs/json-events.md)")
-	c.Flags().IntVar(&maxTurns, "max-turns", 0, "provider round trips at most (default: max_turns of settings.json, else 100)")
+	c.Flags().IntVar(&maxTurns, "max-turns", 0, "at most `N` round trips to the provider (default: max_turns of settings.json, else 100)")
 	return c
 }
 

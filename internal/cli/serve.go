@@ -35,9 +35,9 @@ The same approvals count as everywhere; nothing is ever asked about MCP approval
 		},
 	}
 	c.Flags().BoolVar(&stdio, "stdio", false, "speak over stdin and stdout")
-	c.Flags().StringVar(&o.provider, "provider", "", "anthropic, openai, offline, or an endpoint of settings.json")
-	c.Flags().StringVar(&o.model, "model", "", "the model's name")
-	c.Flags().StringArrayVar(&o.allow, "allow", nil, "allow tools by name pattern without asking (repeatable)")
+	c.Flags().StringVar(&o.provider, "provider", "", "`NAME` of the provider: anthropic, openai, offline, or an endpoint of settings.json")
+	c.Flags().StringVar(&o.model, "model", "", "`NAME` of the model")
+	c.Flags().StringArrayVar(&o.allow, "allow", nil, "allow tools whose names match `PATTERN` without asking (repeatable)")
 	return c
 }
 

@@ -37,11 +37,11 @@ type conversationFlags struct {
 
 func (o *conversationFlags) register(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.provider, "provider", "", "anthropic, openai, offline, or an endpoint of settings.json")
-	f.StringVar(&o.model, "model", "", "the model's name")
-	f.StringArrayVar(&o.allow, "allow", nil, "allow tools by name pattern without asking, e.g. 'mcp__github__*' (repeatable)")
+	f.StringVar(&o.provider, "provider", "", "`NAME` of the provider: anthropic, openai, offline, or an endpoint of settings.json")
+	f.StringVar(&o.model, "model", "", "`NAME` of the model")
+	f.StringArrayVar(&o.allow, "allow", nil, "allow tools whose names match `PATTERN` without asking, e.g. 'mcp__github__*' (repeatable)")
 	f.BoolVar(&o.cont, "continue", false, "go on with the newest session of this folder")
-	f.StringVar(&o.resume, "resume", "", "go on with the session of this id")
+	f.StringVar(&o.resume, "resume", "", "go on with the session of this `ID`, or of a unique beginning of it")
 	f.BoolVar(&o.noSession, "no-session", false, "keep no history on disk")
 	c.PreRunE = oneOf("continue", "resume", "no-session")
 }
