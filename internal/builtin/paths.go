@@ -39,6 +39,9 @@ func (o Options) locate(path string) (place, error) {
 	}
 	abs := path
 	if !filepath.IsAbs(abs) {
+		if filepath.VolumeName(path) != "" || os.IsPathSeparator(path[0]) { // on Windows, of a drive's current folder or top
+			return place{}, fmt.Errorf("%q is %w", clip(path, maxShownPath), errOutside)
+		}
 		abs = filepath.Join(o.Dir, abs)
 	}
 	abs, err := realPath(filepath.Clean(abs))

@@ -9,6 +9,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/gofrs/flock"
 	"golang.org/x/sys/unix"
 )
 
@@ -59,6 +60,13 @@ func publish(temp, path string) error {
 		return linked
 	}
 	return os.Remove(temp)
+}
+
+// unlock releases the lock of the file at path and removes it: before, so that whoever waits for this file sees that it
+// is gone.
+func unlock(l *flock.Flock, path string) error {
+	_ = os.Remove(path)
+	return l.Unlock()
 }
 
 // syncDir makes a rename in dir last. File systems that cannot sync a folder say so with EINVAL or ENOTSUP.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/gofrs/flock"
 	"golang.org/x/sys/windows"
 )
 
@@ -56,6 +57,9 @@ func move(temp, path string, flags uint32) error {
 	}
 	return nil
 }
+
+// unlock releases the lock. The file stays: nobody could open it in the moment in which it is being removed.
+func unlock(l *flock.Flock, _ string) error { return l.Unlock() }
 
 // syncDir has nothing to do: MOVEFILE_WRITE_THROUGH waits for the disk.
 func syncDir(string) error { return nil }

@@ -19,7 +19,7 @@ const lockPerm = 0o600
 
 // Lock takes the cross-process lock file at path (made when missing) and returns its release.
 // It waits until ctx ends. The lock also excludes other holders in this process, and ends with the
-// process. The release removes the file where the system lets it, so that no folder keeps one.
+// process. The release removes the file, except on Windows, so that no folder keeps one.
 func Lock(ctx context.Context, path string) (release func() error, err error) {
 	for {
 		if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
@@ -37,10 +37,7 @@ func Lock(ctx context.Context, path string) (release func() error, err error) {
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
 		if isCurrent(l, path) {
-			return func() error {
-				_ = os.Remove(path) // before it is unlocked: then whoever waits for this file sees that it is gone
-				return l.Unlock()
-			}, nil
+			return func() error { return unlock(l, path) }, nil
 		}
 		_ = l.Unlock()
 	}
