@@ -26,6 +26,7 @@ func Main() int {
 	// A reader that goes (magi-code run ... | head -1) must not kill us where we stand: servers and commands have to end with us.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	beModest()
+	beClosed()
 	slog.SetDefault(slog.New(slog.DiscardHandler)) // net/http logs there what a server sent out of turn, past every sanitizer and over any screen
 	out := &output{File: os.Stdout, broken: cancel}
 	a := newApp(out)

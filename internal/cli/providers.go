@@ -142,6 +142,11 @@ func (a *app) makeProvider(w *workshop, name, model string, keys map[string]secr
 	return openai.NewChat(openai.Options{Name: name, Key: key, KeyFrom: e.APIKeyEnv, BaseURL: e.BaseURL}), model, nil
 }
 
+// keyVariables hold the keys of the providers that need no settings.
+func keyVariables() []string {
+	return []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"}
+}
+
 // keys are those of auth.json and, before them, of the environment, by provider.
 func (a *app) keys(w *workshop) (map[string]secret.String, error) {
 	keys, err := readAuth(filepath.Join(w.home, "auth.json"))

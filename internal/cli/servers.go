@@ -11,6 +11,7 @@ import (
 	"magi-code/internal/mcp"
 	"magi-code/internal/mcp/approval"
 	"magi-code/internal/mcp/definition"
+	"magi-code/internal/secret"
 	"magi-code/internal/untrusted"
 )
 
@@ -105,6 +106,11 @@ const hurriedClose = 400 * time.Millisecond
 
 // managerOptions are what every start of servers has in common.
 func (a *app) managerOptions(f folders, proofs []approval.Approved) mcp.Options {
+	for _, variable := range keyVariables() { // a local server may find them in /proc, and say them
+		if v, ok := a.lookup(variable); ok {
+			a.scrub.Add(secret.New(v))
+		}
+	}
 	return mcp.Options{
 		Servers: proofs, Lookup: a.lookup, Dir: f.cwd, Version: buildVersion(), Scrub: a.scrub,
 		Tokens: a.tokens(f),

@@ -116,7 +116,7 @@ func (a *app) workshop(f folders, o conversationFlags) (*workshop, error) {
 
 // childEnviron is the environment of bash and hooks: ours without the keys of providers.
 func (a *app) childEnviron(set settings.Settings) []string {
-	keys := []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"}
+	keys := keyVariables()
 	for _, e := range set.Endpoints {
 		keys = append(keys, e.APIKeyEnv)
 	}

@@ -3,9 +3,11 @@ package secret
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -22,6 +24,12 @@ func forms(v string) []string {
 	out = append(out, unquote(strconv.Quote(v)), unquote(strconv.QuoteToASCII(v)))
 	for _, escaped := range []string{url.QueryEscape(v), url.PathEscape(v), percentAll(v)} {
 		out = append(out, escaped, lowerEscapes(escaped))
+	}
+	for _, format := range []string{`\u%04x`, `\u%04X`} {
+		out = append(out, each(utf16.Encode([]rune(v)), format))
+	}
+	for _, format := range []string{"%%%02x", "%%%02X", `\x%02x`, `\x%02X`} {
+		out = append(out, each([]byte(v), format))
 	}
 	out = append(out, hex.EncodeToString([]byte(v)), strings.ToUpper(hex.EncodeToString([]byte(v))))
 	for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
@@ -52,6 +60,15 @@ func jsonForms(v string) []string {
 	text := unquote(string(plain))
 	html := strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(text)
 	return []string{text, html, strings.ReplaceAll(text, "/", `\/`)}
+}
+
+// each writes every unit of a text in the same way.
+func each[U byte | uint16](units []U, format string) string {
+	var b strings.Builder
+	for _, u := range units {
+		fmt.Fprintf(&b, format, u)
+	}
+	return b.String()
 }
 
 // unquote removes the quotes around a quoted text.

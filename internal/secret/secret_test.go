@@ -90,6 +90,10 @@ func TestScrubberForms(t *testing.T) {
 		"std":             base64.StdEncoding.EncodeToString([]byte(value)),
 		"rawstd":          base64.RawStdEncoding.EncodeToString([]byte(value)),
 		"url":             base64.URLEncoding.EncodeToString([]byte(value)),
+		"all percent":     "%70%2f%73%73%3c%77%3e%c3%b6%22%72%64%26%5c%2b%78%3d%31%20%79",
+		"all PERCENT":     "%70%2F%73%73%3C%77%3E%C3%B6%22%72%64%26%5C%2B%78%3D%31%20%79",
+		"all escaped":     `\u0070\u002f\u0073\u0073\u003c\u0077\u003e\u00f6\u0022\u0072\u0064\u0026\u005c\u002b\u0078\u003d\u0031\u0020\u0079`,
+		"all bytes":       `\x70\x2f\x73\x73\x3c\x77\x3e\xc3\xb6\x22\x72\x64\x26\x5c\x2b\x78\x3d\x31\x20\x79`,
 		"rawurl":          base64.RawURLEncoding.EncodeToString([]byte(value)),
 	}
 	s := NewScrubber(New(value))
