@@ -79,7 +79,8 @@ func TestParse(t *testing.T) {
 
 // FuzzParse: what is accepted is https or loopback, and neither its display nor its error tells a query or an escape.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"https://a.example/x?y#z", "http://localhost:1", "http://[::1]/", "https://u:p@h/", "https://h/\x1b[31m"} {
+	for _, s := range []string{"https://a.example/x?y#z", "http://localhost:1", "http://[::1]/", "https://u:p@h/", "https://h/\x1b[31m", "https://\xd2\xd2", "https://\u212a.example/",
+		"https://" + strings.Repeat("é", MaxURL/3)} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {

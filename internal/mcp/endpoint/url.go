@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	"magi-code/internal/untrusted"
 )
@@ -20,6 +21,9 @@ func Parse(raw string) (*url.URL, error) {
 	if len(raw) > MaxURL {
 		return nil, errors.New("the URL is too long")
 	}
+	if !utf8.ValidString(raw) {
+		return nil, errors.New("the URL is not UTF-8")
+	}
 	if strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 		return nil, errors.New("the URL holds a space or a control character")
 	}
@@ -28,8 +32,21 @@ func Parse(raw string) (*url.URL, error) {
 		return nil, errors.New("the URL is malformed") // url.Error prints the whole URL
 	}
 	u.Fragment, u.RawFragment = "", ""
-	u.Host = strings.ToLower(u.Host)
+	u.Host = lowerASCII(u.Host)
+	if len(u.String()) > MaxURL { // its escapes count as they are sent
+		return nil, errors.New("the URL is too long")
+	}
 	return u, Check(u)
+}
+
+// lowerASCII leaves other letters alone: the Kelvin sign is no k before a name is looked up.
+func lowerASCII(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, s)
 }
 
 // Check reports why a parsed URL may not be contacted.

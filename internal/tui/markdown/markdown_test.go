@@ -108,7 +108,7 @@ func checkLines(t *testing.T, lines []string, width int) {
 func FuzzRender(f *testing.F) {
 	for _, s := range []string{sample, "\x1b]52;c;AAAA\x07", "[a](\x1b[2J)", "```\x1b\n\x9b31m\n```", "&#27;&#155;&#x202e;",
 		"| a\x1b | b |\n|---|---|\n|\x00|", strings.Repeat(">", 200), strings.Repeat("- ", 200), strings.Repeat("[", 500),
-		strings.Repeat("*a ", 300), "<script>\x1b</script>", "\xff\xfe", "`\x1b`", "![i](x\x1b)", "a\rb", strings.Repeat("a|", 90) + "\n" + strings.Repeat("-|", 90)} {
+		strings.Repeat("*a ", 300), "<script>\x1b</script>", "\xff\xfe", "`\x1b`", "![i](x\x1b)", "a\rb", "\r# h", "\r\r```\rx\r```", "a\n\r\r- b\r\r- c", strings.Repeat("a|", 90) + "\n" + strings.Repeat("-|", 90)} {
 		f.Add(s, 40, 3)
 	}
 	f.Fuzz(func(t *testing.T, src string, width, chunk int) {

@@ -95,8 +95,8 @@ func (s *Stream) step() bool {
 		return s.force(lineCut(window, maxBlock), len(complete), more)
 	}
 	s.settle(blocks[:sure])
-	s.from += at
-	if s.openFence(blocks[sure], window[at:], len(complete)-at) {
+	s.from += min(at, len(complete)) // behind it is the unfinished line, which a \r may break
+	if at <= len(complete) && s.openFence(blocks[sure], window[at:], len(complete)-at) {
 		return true
 	}
 	if more {
