@@ -55,6 +55,7 @@ func attacksOnMemory() []attack {
 		{name: "repeat", source: `return 'x'.repeat(2 ** 29).length`, err: tooBig},
 		{name: "doubling", source: `let s = 'x'; while (true) s += s`, err: tooBig + "|string too long"},
 		{name: "pad", source: `return ''.padStart(1e9).length`, err: tooBig + "|string too long"},
+		{name: "arguments", source: `return tools.call('mcp__a__b', {text: 'x'.repeat(12e6)})`, err: tooBig},
 		{name: "fill", source: `return Array(1e8).fill(0).length`, err: "at most"},
 		{name: "push", source: `const a = []; while (true) a.push({})`, err: tooBig},
 		{name: "caught and again", source: `const a = []; for (let i = 0; i < 50; i++) { try { while (true) a.push('x'.repeat(1000) + a.length) } catch (e) {} } return 'survived'`, value: `"survived"`},

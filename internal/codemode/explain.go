@@ -24,11 +24,11 @@ func (s *script) explain(err error, source string) error {
 	if !ok {
 		return fmt.Errorf("the script engine failed: %w", err)
 	}
-	message := e.Error()
+	message := strings.ReplaceAll(e.Error(), "calling "+bridgeName+": ", "") // the engine's words for what the host said
 	switch {
 	case message == "null" && e.Name == "": // so the engine throws when there is no room for an error
 		return fmt.Errorf("the script needed more than %d MiB of memory, or it threw null", s.limits.Memory>>20)
-	case strings.Contains(message, "out of memory") && (e.Name == "InternalError" || e.Name == ""):
+	case strings.Contains(message, "out of memory") && (e.Name == "InternalError" || e.Name == "" || strings.Contains(message, "argument conversion error")):
 		return fmt.Errorf("%sthe script needed more than %d MiB of memory", place(e), s.limits.Memory>>20)
 	case strings.Contains(message, "stack overflow") && (e.Name == "InternalError" || e.Name == "SyntaxError" || e.Name == ""):
 		return fmt.Errorf("%sthe script's calls or data nest too deeply", place(e))
