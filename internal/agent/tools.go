@@ -122,7 +122,7 @@ func closeNames(name string, among tool.Set) []string {
 	lower := strings.ToLower(name)
 	for _, t := range among.All() {
 		l := strings.ToLower(t.Name)
-		far := distance(lower, l)
+		far := tool.Distance(lower, l)
 		switch {
 		case strings.EqualFold(t.Remote, name) || strings.HasSuffix(l, "__"+lower):
 			far = 0
@@ -139,25 +139,4 @@ func closeNames(name string, among tool.Set) []string {
 		names = append(names, f.name)
 	}
 	return names
-}
-
-// distance is the number of single-byte edits between two names.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"magi-code/internal/tool"
 	"magi-code/internal/untrusted"
 )
 
@@ -63,7 +64,7 @@ func closeMatches(want string, names []string) []string {
 	w := strings.ToLower(want)
 	for _, n := range names {
 		l := strings.ToLower(n)
-		far := distance(w, l)
+		far := tool.Distance(w, l)
 		if strings.Contains(l, w) || strings.Contains(w, l) {
 			far = min(far, 1)
 		}
@@ -82,25 +83,4 @@ func closeMatches(want string, names []string) []string {
 		out = append(out, m.name)
 	}
 	return out
-}
-
-// distance is the edit distance of two names, of which no more than maxName bytes count.
-func distance(a, b string) int {
-	a, b = a[:min(len(a), maxName)], b[:min(len(b), maxName)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }
