@@ -24,7 +24,8 @@ func (s *script) explain(err error, source string) error {
 	if !ok {
 		return fmt.Errorf("the script engine failed: %w", err)
 	}
-	message := strings.ReplaceAll(e.Error(), "calling "+bridgeName+": ", "") // the engine's words for what the host said
+	message := e.Error()
+	message = strings.ReplaceAll(message, "calling "+bridgeName+": ", "") // the engine's words for what the host said
 	switch {
 	case message == "null" && e.Name == "": // so the engine throws when there is no room for an error
 		return fmt.Errorf("the script needed more than %d MiB of memory, or it threw null", s.limits.Memory>>20)
