@@ -79,8 +79,8 @@ func TestBrokenHTTP2(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
 		case "/hints":
+			w.Header().Set("Link", "</canary>")
 			for range 20_000 {
-				w.Header().Set("Link", "</canary>")
 				w.WriteHeader(http.StatusEarlyHints)
 			}
 		}
