@@ -16,7 +16,7 @@ type Group struct {
 	lone *os.Process // the command, when it could not be put into the job
 }
 
-// prepare keeps a break on our console from the command.
+// Prepare keeps a break on our console from the command.
 func Prepare(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP, HideWindow: true}
 }
@@ -82,5 +82,5 @@ func address(v any) (at uintptr, size uint32) {
 	return p.Pointer(), uint32(p.Type().Elem().Size())
 }
 
-// release closes the job, which ends what is left in it.
+// Release closes the job, which ends what is left in it.
 func (g Group) Release() { _ = windows.CloseHandle(g.job) }
