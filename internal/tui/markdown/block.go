@@ -100,7 +100,7 @@ func prefix(lines []string, first, rest string) []string {
 // codeBlock renders code, its language stated above it when there is one.
 func (r *Renderer) codeBlock(lang string, code []byte, width int) []string {
 	var out []string
-	if head := r.codeHead(lang); head != "" {
+	if head := r.codeHead(lang, width); head != "" {
 		out = append(out, head)
 	}
 	h := r.highlighter(lang)
@@ -110,8 +110,8 @@ func (r *Renderer) codeBlock(lang string, code []byte, width int) []string {
 	return out
 }
 
-func (r *Renderer) codeHead(lang string) string {
-	lang = ansi.Truncate(untrusted.Line(lang), 20, "…")
+func (r *Renderer) codeHead(lang string, width int) string {
+	lang = ansi.Truncate(untrusted.Line(lang), min(20, max(width-len(codePad), minWidth)), "…")
 	if strings.TrimSpace(lang) == "" {
 		return ""
 	}

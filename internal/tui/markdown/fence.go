@@ -37,7 +37,7 @@ func (s *Stream) openFence(n ast.Node, text string, complete int) bool {
 	f.count = len(body) - len(info)
 	lang, _, _ := strings.Cut(strings.TrimSpace(info), " ")
 	f.h = s.r.highlighter(lang)
-	if head := s.r.codeHead(lang); head != "" {
+	if head := s.r.codeHead(lang, s.width); head != "" {
 		s.add([]string{head})
 		s.glue = true
 	} else if len(s.buf) > 0 && !s.glue {
