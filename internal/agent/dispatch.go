@@ -128,8 +128,9 @@ func (r *run) conclude(info *CallInfo, took time.Duration, result tool.Result) t
 	return result
 }
 
-// hookGrace is how long the hooks after a call have when the turn was interrupted: less than toolGrace.
-const hookGrace = time.Second
+// hookGrace is how long the hooks after a call have when the turn was interrupted: the call itself took its time to end, and Ctrl-C is
+// answered within a second.
+const hookGrace = 500 * time.Millisecond
 
 // hooks runs the hooks of one event and returns the refusal of a call. Hooks after a call run even when the turn was
 // interrupted meanwhile, for what happened has happened.

@@ -15,6 +15,7 @@ import (
 
 const (
 	stopGrace  = 2 * time.Second        // between asking a group to end and ending it
+	hurryGrace = 400 * time.Millisecond // the same after an interruption: Ctrl-C is answered within a second
 	leftGrace  = 500 * time.Millisecond // the same for what a finished command left in the background
 	killWait   = 2 * time.Second        // for the system to end a killed group; a process that hangs in the kernel takes longer
 	drainWait  = 500 * time.Millisecond // for the output of a process that left the group and still holds the pipe
@@ -85,6 +86,8 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, timeout time.Duration, out io.
 		o.why = interrupted
 	}
 	switch {
+	case o.why == interrupted:
+		g.End(hurryGrace)
 	case o.why != finished:
 		g.End(stopGrace)
 	case g.Alive():

@@ -15,10 +15,11 @@ import (
 )
 
 const (
-	stopGrace = 2 * time.Second        // between asking a group to end and ending it
-	leftGrace = 200 * time.Millisecond // the same for what a finished hook left in the background
-	killWait  = 2 * time.Second        // for the system to end a killed group
-	drainWait = 500 * time.Millisecond // for output that a process outside the group still holds open
+	stopGrace  = 2 * time.Second        // between asking a group to end and ending it
+	hurryGrace = 200 * time.Millisecond // the same after an interruption: Ctrl-C is answered within a second
+	leftGrace  = 200 * time.Millisecond // the same for what a finished hook left in the background
+	killWait   = 2 * time.Second        // for the system to end a killed group
+	drainWait  = 500 * time.Millisecond // for output that a process outside the group still holds open
 )
 
 // judge runs one hook.
@@ -47,7 +48,7 @@ func (r *Runner) judge(ctx context.Context, h Hook, document []byte) verdict {
 	case <-ctx.Done():
 		early.interrupted = true
 	}
-	ended := p.finish(early != verdict{})
+	ended := p.finish(early)
 	switch {
 	case early != verdict{}:
 		return early
@@ -149,9 +150,11 @@ func (p *process) exchange(document []byte) {
 
 // finish ends the group, waits for everything that was started, and reports whether the hook has ended. Each wait is
 // bounded.
-func (p *process) finish(early bool) bool {
+func (p *process) finish(early verdict) bool {
 	switch {
-	case early:
+	case early.interrupted:
+		p.group.End(hurryGrace)
+	case early != verdict{}:
 		p.group.End(stopGrace)
 	case p.group.Alive():
 		p.group.End(leftGrace)
