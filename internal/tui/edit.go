@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"io"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 )
@@ -19,8 +20,19 @@ type editorRun struct {
 
 var _ tea.ExecCommand = (*editorRun)(nil)
 
+// handOver is how long the library's drawing loop has to end before the editor starts. The library tells it to and does not
+// wait; a loop that ends late stops the ticker of the next one, and after an editor that was done at once the screen stayed
+// empty (bubbletea v2.1.1, startRenderer). Nobody notices this long a wait for an editor.
+const handOver = 50 * time.Millisecond
+
 // Run returns when the editor has ended.
 func (e *editorRun) Run() error {
+	timer := time.NewTimer(handOver)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-e.ctx.Done():
+	}
 	got, err := e.edit(e.ctx, e.text, e.in, e.out)
 	e.got = got
 	return err
