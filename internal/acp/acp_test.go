@@ -2,9 +2,11 @@ package acp
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -18,7 +20,7 @@ import (
 func readAll(t *testing.T, r io.Reader) (passed, replies string) {
 	t.Helper()
 	var out bytes.Buffer
-	b, err := io.ReadAll(newFrames(r, &out))
+	b, err := io.ReadAll(newFrames(r, func(line string) { out.WriteString(line) }, func(string) {}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +29,10 @@ func readAll(t *testing.T, r io.Reader) (passed, replies string) {
 
 func TestFrames(t *testing.T) {
 	good := `{"jsonrpc":"2.0","id":1,"method":"x"}`
-	big := `{"x":"` + strings.Repeat("y", maxFrame) + `"}`
+	long := strings.Repeat("y", maxFrame)
+	big := `{"x":"` + long + `"}`
+	tooLarge := func(id string) string { return failure(id, -32600, tooLargeText) }
+	noMessage := func(id string) string { return failure(id, -32600, noMessageText) }
 	for _, c := range []struct{ name, in, passed, replies string }{
 		{"one", good + "\n", good + "\n", ""},
 		{"CRLF, blanks, no end", "\r\n\n  " + good + "\r\n" + good, good + "\n" + good + "\n", ""},
@@ -35,8 +40,21 @@ func TestFrames(t *testing.T) {
 		{"half", `{"a":` + "\n" + good + "\n", good + "\n", parseError},
 		{"no object", "[]\n7\n\"x\"\nnull\n", "", strings.Repeat(parseError, 4)},
 		{"a name twice", `{"id":1,"id":2}` + "\n" + good + "\n", good + "\n", parseError},
-		{"too large", big + "\n" + good + "\n", good + "\n", tooLargeError},
-		{"too large at the end", big, "", tooLargeError},
+		{"too large", big + "\n" + good + "\n", good + "\n", tooLarge("null")},
+		{"too large at the end", big, "", tooLarge("null")},
+		{"too large a request", `{"jsonrpc":"2.0","id":"a","method":"x","params":["` + long + `"]}` + "\n" + good, good + "\n", tooLarge(`"a"`)},
+		{"too large a request of an odd id", `{"id":[7],"method":"x","params":["` + long + `"]}`, "", tooLarge("null")},
+		{"too large an answer", `{"jsonrpc":"2.0","id":7,"result":["` + long + `"]}` + "\n" + good, failure("7", -32603, largeReplyText) + good + "\n", ""},
+		{"too large and no JSON", "}" + long, "", tooLarge("null")},
+		{"odd method", `{"jsonrpc":"2.0","id":7,"method":7}`, "", noMessage("7")},
+		{"odd version", `{"jsonrpc":2,"id":"a","method":"x"}`, "", noMessage(`"a"`)},
+		{"odd method and id", `{"id":{},"method":{}}`, "", noMessage("null")},
+		{"long id", `{"id":"` + strings.Repeat("i", maxID) + `","method":{}}`, "", noMessage("null")},
+		{"nothing", `{}`, "", noMessage("null")},
+		{"odd error", `{"jsonrpc":"2.0","id":7,"error":"x"}`, failure("7", -32603, brokenText), ""},
+		{"error of an odd code", `{"jsonrpc":"2.0","id":7,"error":{"code":1.5,"message":"x"}}`, failure("7", -32603, brokenText), ""},
+		{"error about nothing", `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}` + "\n" + `{"error":7}`, "", ""},
+		{"error", `{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"x"}}`, `{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"x"}}` + "\n", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, r := range []io.Reader{strings.NewReader(c.in), iotest.HalfReader(strings.NewReader(c.in))} {
@@ -49,9 +67,10 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// FuzzFrames: whatever comes in, only whole JSON objects go on, one a line, and each other line is answered once.
+// FuzzFrames: whatever comes in, only whole JSON objects go on, one a line, and each other line is answered once, but for errors about
+// nothing.
 func FuzzFrames(f *testing.F) {
-	for _, s := range []string{"", "\n", "{}\n", "{}", "x\n{}\n[]\n", "{\"a\":1}\r\n\xff\n{"} {
+	for _, s := range []string{`{"error":1}`, `{"id":1,"method":2}`, "", "\n", "{}\n", "{}", "x\n{}\n[]\n", "{\"a\":1}\r\n\xff\n{"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
@@ -65,7 +84,9 @@ func FuzzFrames(f *testing.F) {
 		}
 		nonBlank := 0
 		for line := range bytes.Lines(in) {
-			if len(bytes.TrimSpace(line)) > 0 {
+			var m map[string]json.RawMessage
+			_ = json.Unmarshal(line, &m)
+			if _, fails := m["error"]; len(bytes.TrimSpace(line)) > 0 && (!fails || m["method"] != nil || givenBack(m["id"]) != "null") {
 				nonBlank++
 			}
 		}
@@ -96,6 +117,26 @@ func TestClientTools(t *testing.T) {
 		{"odd property", `[{"name":"a","description":"d","inputSchema":{"type":"object","properties":{"x y":{}}}}]`, `property "x y"`},
 		{"hidden property", `[{"name":"a","description":"d","inputSchema":{"type":"object","properties":{"x\u202e":{}}}}]`, "202e"},
 		{"properties of another kind", `[{"name":"a","description":"d","inputSchema":{"type":"object","properties":["x"]}}]`, "properties of inputSchema is an object"},
+		{"list without items", `[{"name":"a","description":"d","inputSchema":{"type":"object","properties":{"x":{"type":"array"},"y":{"type":["array","null"]}}}}]`, ""},
+		{"all that is usual", `[{"name":"a","description":"d","inputSchema":{"type":"object","$schema":"https://json-schema.org/draft/2020-12/schema","additionalProperties":false,"required":["x"],"properties":{
+			"x":{"type":["string","null"],"enum":["a",null],"minLength":0,"pattern":"^a","format":"date","default":{"type":7}},"n":{"type":"integer","minimum":-1.5,"exclusiveMaximum":9,"multipleOf":0.5},
+			"l":{"type":"array","prefixItems":[{"$ref":"#/$defs/A~1%20b"}],"items":false,"uniqueItems":true},"type":{"const":{"$ref":7}},"c":{"anyOf":[{"$ref":"#/properties/l/prefixItems/0"},{"$ref":"#"}]}},
+			"$defs":{"A/ b":{"title":"t"}}}}]`, ""},
+		{"unknown type", `[{"name":"a","description":"d","inputSchema":{"type":"object","properties":{"x":{"type":"int"}}}}]`, "inputSchema at /properties/x/type: one of object, array"},
+		{"type twice", `[{"name":"a","description":"d","inputSchema":{"type":"object","properties":{"x":{"type":["string","string"]}}}}]`, "at /properties/x/type"},
+		{"type that is no text", `[{"name":"a","description":"d","inputSchema":{"type":"object","properties":{"x":{"type":[7]}}}}]`, "at /properties/x/type"},
+		{"no schema in a property", `[{"name":"a","description":"d","inputSchema":{"type":"object","properties":{"x":null}}}]`, "at /properties/x: a schema is an object"},
+		{"required is true", `[{"name":"a","description":"d","inputSchema":{"type":"object","properties":{"x":{"type":"string","required":true}}}}]`, "at /properties/x/required: a list of different names"},
+		{"bounds of draft 4", `[{"name":"a","description":"d","inputSchema":{"type":"object","properties":{"x":{"minimum":0,"exclusiveMinimum":true}}}}]`, "exclusiveMinimum: a number"},
+		{"tuple of draft 7", `[{"name":"a","description":"d","inputSchema":{"type":"object","properties":{"x":{"items":[{}]}}}}]`, "stand in prefixItems"},
+		{"empty enum", `[{"name":"a","description":"d","inputSchema":{"type":"object","properties":{"x":{"enum":[]}}}}]`, "enum: a list of values"},
+		{"half a length", `[{"name":"a","description":"d","inputSchema":{"type":"object","properties":{"x":{"maxLength":1.5}}}}]`, "maxLength: a whole number"},
+		{"steps of zero", `[{"name":"a","description":"d","inputSchema":{"type":"object","properties":{"x":{"multipleOf":0}}}}]`, "multipleOf: a number above 0"},
+		{"no cases", `[{"name":"a","description":"d","inputSchema":{"type":"object","properties":{"x":{"oneOf":[]}}}}]`, "oneOf: a list of schemas"},
+		{"odd definitions", `[{"name":"a","description":"d","inputSchema":{"type":"object","$defs":[]}}]`, "$defs: an object of schemas"},
+		{"reference to nothing", `[{"name":"a","description":"d","inputSchema":{"type":"object","properties":{"x":{"$ref":"#/$defs/x"}}}}]`, "at /properties/x/$ref: the reference leads nowhere"},
+		{"reference elsewhere", `[{"name":"a","description":"d","inputSchema":{"type":"object","properties":{"x":{"$ref":"https://example.com/x"}}}}]`, "a reference into the schema itself"},
+		{"deep", `[{"name":"a","description":"d","inputSchema":{"type":"object","properties":{"x":` + strings.Repeat(`{"not":`, 100) + "{}" + strings.Repeat("}", 100) + `}}}]`, "nested deeper than 64"},
 		{"no time", `[{"name":"a","description":"d","inputSchema":{"type":"object"},"timeoutMs":0}]`, "timeoutMs"},
 		{"too long", `[{"name":"a","description":"d","inputSchema":{"type":"object"},"timeoutMs":600001}]`, "timeoutMs"},
 		{"hidden", `[{"name":"a\u202e","description":"d","inputSchema":{"type":"object"}}]`, `\u{202e}`},
@@ -138,7 +179,10 @@ func FuzzClientTools(f *testing.F) {
 }
 
 func TestPromptBlocks(t *testing.T) {
-	image := sdk.ImageBlock("aGk=", "image/png")
+	gif := func(mime string) sdk.ContentBlock {
+		return sdk.ImageBlock(base64.StdEncoding.EncodeToString([]byte("GIF89a")), mime)
+	}
+	image := gif("image/png") // services look at the bytes
 	blocks, err := promptBlocks([]sdk.ContentBlock{
 		sdk.TextBlock("look"), image, sdk.ResourceLinkBlock("note", "file:///n.txt"),
 		sdk.ResourceBlock(sdk.EmbeddedResourceResource{TextResourceContents: &sdk.TextResourceContents{Uri: "file:///m.txt", Text: "inside"}}),
@@ -146,13 +190,28 @@ func TestPromptBlocks(t *testing.T) {
 	if err != nil || len(blocks) != 4 {
 		t.Fatalf("%v %v", blocks, err)
 	}
-	if blocks[1].Kind != provider.Image || string(blocks[1].Data) != "hi" || blocks[2].Text != "[note](file:///n.txt)" || !strings.Contains(blocks[3].Text, "inside") {
+	if blocks[1].Kind != provider.Image || string(blocks[1].Data) != "GIF89a" || blocks[1].MIME != "image/gif" || blocks[2].Text != "[note](file:///n.txt)" || !strings.Contains(blocks[3].Text, "inside") {
 		t.Errorf("%+v", blocks)
 	}
-	for _, bad := range [][]sdk.ContentBlock{nil, {sdk.AudioBlock("aGk=", "audio/wav")}, {sdk.ImageBlock("%", "image/png")}} {
-		if _, err := promptBlocks(bad); err == nil {
-			t.Errorf("%+v passes", bad)
+	for _, c := range []struct {
+		problem string
+		blocks  []sdk.ContentBlock
+	}{
+		{"empty", nil},
+		{"empty", []sdk.ContentBlock{sdk.TextBlock(""), sdk.TextBlock(" \n")}},
+		{"may hold", []sdk.ContentBlock{sdk.AudioBlock("aGk=", "audio/wav")}},
+		{"base64", []sdk.ContentBlock{sdk.ImageBlock("%", "image/png")}},
+		{"must be a PNG", []sdk.ContentBlock{sdk.ImageBlock("aGk=", "image/png")}},
+		{"must be a PNG", []sdk.ContentBlock{sdk.ImageBlock("", "image/png")}},
+		{"of at most 3700000 bytes", []sdk.ContentBlock{sdk.ImageBlock(base64.StdEncoding.EncodeToString([]byte("GIF89a"+strings.Repeat("x", 3_700_000))), "image/gif")}},
+		{"20 images", slices.Repeat([]sdk.ContentBlock{image}, 21)},
+	} {
+		if _, err := promptBlocks(c.blocks); err == nil || !strings.Contains(err.Error(), c.problem) {
+			t.Errorf("%s: %v", c.problem, err)
 		}
+	}
+	if blocks, err := promptBlocks([]sdk.ContentBlock{sdk.TextBlock("a\x00b")}); err != nil || blocks[0].Text != "a\uFFFDb" { // which OpenAI refuses
+		t.Errorf("%v %v", blocks, err)
 	}
 }
 

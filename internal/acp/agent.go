@@ -16,6 +16,7 @@ const authMethod = "environment"
 
 // Initialize tells what we are and can do.
 func (s *server) Initialize(_ context.Context, p sdk.InitializeRequest) (sdk.InitializeResponse, error) {
+	defer s.begins()
 	s.mu.Lock()
 	s.client = p.ClientCapabilities
 	s.mu.Unlock()
@@ -67,6 +68,9 @@ func (s *server) LoadSession(ctx context.Context, p sdk.LoadSessionRequest) (sdk
 	if already {
 		return sdk.LoadSessionResponse{}, invalid("this session is open already")
 	}
+	if p.SessionId == "" {
+		return sdk.LoadSessionResponse{}, invalid("there is no session of this id")
+	}
 	e, opened, err := s.open(ctx, p.Cwd, string(p.SessionId), p.Meta, p.McpServers)
 	if err != nil {
 		return sdk.LoadSessionResponse{}, err
@@ -86,7 +90,7 @@ func (s *server) open(ctx context.Context, dir, resume string, meta map[string]a
 	if err := s.ready(); err != nil {
 		return nil, Opened{}, err
 	}
-	e := &editorSession{server: s, mode: modeAsk, running: make(chan struct{}, 1), dir: filepath.Clean(dir)}
+	e := &editorSession{server: s, mode: modeAsk, running: make(chan struct{}, 1), prompts: map[*prompt]bool{}, dir: filepath.Clean(dir)}
 	c := Config{Dir: e.dir, Resume: resume, Emit: e.emit, Ask: e.ask, Tools: e.callable(tools)}
 	s.mu.Lock()
 	fs := s.client.Fs
@@ -100,6 +104,10 @@ func (s *server) open(ctx context.Context, dir, resume string, meta map[string]a
 	opened, err := s.o.Open(ctx, c)
 	if err != nil {
 		return nil, Opened{}, s.failure(err)
+	}
+	if resume != "" && opened.ID != resume { // a beginning of an id is for terminals: the editor would not know the session by it
+		_ = opened.Conversation.Close(ctx)
+		return nil, Opened{}, invalid("there is no session of this id")
 	}
 	e.id, e.conversation, e.notices = sdk.SessionId(opened.ID), opened.Conversation, opened.Notices
 	if text := notStarted(offered); text != "" {

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -90,45 +89,16 @@ func (c *clientTool) check(seen map[string]bool, reserved []string) error {
 		return fmt.Errorf("a description has 1 to %d bytes", maxClientDescription)
 	}
 	seen[c.Name] = true
-	if err := c.checkSchema(); err != nil {
+	schema, err := checkSchema(c.InputSchema)
+	if err != nil {
 		return err
 	}
+	c.InputSchema = schema
 	c.timeout = defaultClientTimeout
 	if c.TimeoutMs != nil {
 		c.timeout = time.Duration(*c.TimeoutMs) * time.Millisecond
 		if *c.TimeoutMs < 1 || *c.TimeoutMs > maxClientTimeout.Milliseconds() {
 			return fmt.Errorf("timeoutMs is 1 to %d", maxClientTimeout.Milliseconds())
-		}
-	}
-	return nil
-}
-
-// checkSchema refuses what services refuse, because with one such tool they refuse every request. Without "properties",
-// which OpenAI demands, there are none.
-func (c *clientTool) checkSchema() error {
-	var schema map[string]json.RawMessage
-	if len(c.InputSchema) > maxClientSchema || json.Unmarshal(c.InputSchema, &schema) != nil || string(schema["type"]) != `"object"` {
-		return fmt.Errorf("inputSchema is a JSON Schema object with type object, of at most %d bytes", maxClientSchema)
-	}
-	for _, keyword := range []string{"anyOf", "oneOf", "allOf", "not", "enum", "const", "$ref"} {
-		if _, has := schema[keyword]; has {
-			return fmt.Errorf("inputSchema has %s at its top, which services of models refuse: describe the cases within a property", keyword)
-		}
-	}
-	if _, has := schema["properties"]; !has {
-		schema["properties"] = json.RawMessage("{}")
-		var err error
-		if c.InputSchema, err = json.Marshal(schema); err != nil {
-			return fmt.Errorf("inputSchema cannot be written: %w", err)
-		}
-	}
-	var properties map[string]json.RawMessage
-	if json.Unmarshal(schema["properties"], &properties) != nil || properties == nil {
-		return fmt.Errorf("properties of inputSchema is an object")
-	}
-	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		if !clientPropertyName.MatchString(name) {
-			return fmt.Errorf("property %q of inputSchema: services of models take names of 1 to 64 ASCII letters, digits, _, . and -", untrusted.Head(untrusted.Visible(name), maxShownName))
 		}
 	}
 	return nil
@@ -174,7 +144,7 @@ func (e *editorSession) callClient(ctx context.Context, c clientTool, call tool.
 		if ctx.Err() != nil {
 			return tool.Result{}, context.Cause(ctx)
 		}
-		return tool.Result{}, fmt.Errorf("client tool %q: %s", c.Name, untrusted.Head(untrusted.Line(err.Error()), maxEditorError))
+		return tool.Result{}, fmt.Errorf("client tool %q: %s", c.Name, editorWords(err))
 	}
 	var r clientResult
 	if json.Unmarshal(raw, &r) != nil {

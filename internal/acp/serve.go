@@ -17,8 +17,16 @@ import (
 	"magi-code/internal/tool"
 )
 
-// joinWait bounds the end of all turns after the editor has gone.
-const joinWait = time.Second
+const (
+	// joinWait bounds the end of all turns after the editor has gone. A command that ignores SIGTERM and a hook after it that does
+	// the same take 1.1 s; the servers end after it, and all is over in two.
+	joinWait = 1500 * time.Millisecond
+	// maxReplies is how many answers to bad lines wait for an editor that does not read. More are dropped.
+	maxReplies = 32
+	// beginWait bounds how long a message waits for one that came before it. The library begins that at once, or refuses it without
+	// telling us.
+	beginWait = 500 * time.Millisecond
+)
 
 // Options are what the server is made of; cli fills them in.
 type Options struct {
@@ -57,16 +65,19 @@ type Opened struct {
 	Notices      []string // to be told once
 }
 
-// Serve speaks the protocol until the peer closes its end or ctx ends. Then every turn is cancelled and awaited, up to a
-// second. It returns nil when the peer closed.
+// Serve speaks the protocol until the peer closes its end or ctx ends. Then every turn is cancelled and awaited, up to
+// joinWait. It returns nil when the peer closed.
 func Serve(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	out := &lockedWriter{w: o.Out}
 	s := &server{o: o, ctx: ctx, sessions: map[sdk.SessionId]*editorSession{}}
+	r := &replies{out: out, lines: make(chan string, maxReplies), stop: make(chan struct{}), stopped: make(chan struct{})}
+	var work sync.WaitGroup
+	work.Go(r.send)
 	// The library reads at once, and quotes whole messages in its log; what matters is answered over the protocol.
 	quiet := make(chan struct{})
-	s.conn = sdk.NewAgentSideConnection(s, out, newFrames(gate{o.In, quiet}, out))
+	s.conn = sdk.NewAgentSideConnection(s, out, newFrames(gate{o.In, quiet}, r.add, s.order))
 	s.conn.SetLogger(slog.New(slog.DiscardHandler))
 	close(quiet)
 	select {
@@ -75,8 +86,47 @@ func Serve(ctx context.Context, o Options) error {
 	}
 	ended := ctx.Err()
 	cancel()
-	s.close()
+	end, cancelEnd := context.WithTimeout(context.WithoutCancel(ctx), joinWait)
+	defer cancelEnd()
+	s.close(end)
+	close(r.stop)
+	select {
+	case <-r.stopped:
+		work.Wait()
+	case <-end.Done(): // it writes to an editor that does not read
+	}
 	return ended
+}
+
+// replies writes our answers to bad lines. It waits for an editor that does not read in the place of the reader, which has to notice
+// when stdin closes.
+type replies struct {
+	out           io.Writer
+	lines         chan string
+	stop, stopped chan struct{}
+}
+
+func (r *replies) add(line string) {
+	select {
+	case r.lines <- line:
+	default:
+	}
+}
+
+// send writes until stop, and then what is left.
+func (r *replies) send() {
+	defer close(r.stopped)
+	for {
+		select {
+		case line := <-r.lines:
+			_, _ = io.WriteString(r.out, line) // an editor that is gone ends the connection by itself
+		case <-r.stop:
+			for len(r.lines) > 0 {
+				_, _ = io.WriteString(r.out, <-r.lines)
+			}
+			return
+		}
+	}
 }
 
 // gate is a reader that has nothing before it is opened.
@@ -111,12 +161,58 @@ type server struct {
 	mu       sync.Mutex
 	client   sdk.ClientCapabilities
 	sessions map[sdk.SessionId]*editorSession
+	coming   bool          // a request that others wait for was read and has not begun
+	begun    chan struct{} // closed when it has; nil while nobody waits for it
 }
 
-// close ends all conversations, at once, within joinWait.
-func (s *server) close() {
-	end, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), joinWait)
-	defer cancel()
+// order keeps a cancellation behind the prompts that were sent before it, a prompt behind another one, and all behind initialize: the
+// library handles every request on a goroutine of its own, so the prompt could begin after its cancellation and run to its end.
+func (s *server) order(method string) {
+	begins, waits := false, true
+	switch method {
+	case sdk.AgentMethodInitialize, sdk.AgentMethodSessionPrompt:
+		begins = true
+	case sdk.AgentMethodSessionCancel, sdk.AgentMethodSessionNew, sdk.AgentMethodSessionLoad:
+	default:
+		waits = false
+	}
+	if !waits {
+		return
+	}
+	s.mu.Lock()
+	if s.coming {
+		begun := make(chan struct{})
+		s.begun = begun
+		s.mu.Unlock()
+		timer := time.NewTimer(beginWait)
+		select {
+		case <-begun:
+		case <-timer.C:
+		case <-s.ctx.Done():
+		}
+		timer.Stop()
+		s.mu.Lock()
+		s.coming, s.begun = false, nil
+	}
+	if begins {
+		s.coming = true
+	}
+	s.mu.Unlock()
+}
+
+// begins is called by initialize once it is done, and by each prompt once it can be cancelled or was refused.
+func (s *server) begins() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.coming = false
+	if s.begun != nil {
+		close(s.begun)
+		s.begun = nil
+	}
+}
+
+// close ends all conversations, at once.
+func (s *server) close(end context.Context) {
 	s.mu.Lock()
 	all := make([]*editorSession, 0, len(s.sessions))
 	for _, e := range s.sessions {
@@ -142,9 +238,9 @@ func (s *server) session(id sdk.SessionId) (*editorSession, error) {
 // failure makes an answer of an error: one sentence, with the cure beside it.
 func (s *server) failure(err error) error {
 	text, hint := s.o.Explain(err)
-	return &sdk.RequestError{Code: -32603, Message: text, Data: map[string]any{"hint": hint}}
+	return &sdk.RequestError{Code: codeInternalError, Message: text, Data: map[string]any{"hint": hint}}
 }
 
 func invalid(text string) error {
-	return &sdk.RequestError{Code: -32602, Message: "invalid params: " + text}
+	return &sdk.RequestError{Code: codeInvalidParams, Message: "invalid params: " + text}
 }

@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"magi-code/internal/agent"
 	"magi-code/internal/permission"
 	"magi-code/internal/provider"
+	"magi-code/internal/tool"
 	"magi-code/internal/untrusted"
 )
 
@@ -33,10 +35,11 @@ type editorSession struct {
 
 	mu      sync.Mutex
 	mode    sdk.SessionModeId
-	cancel  context.CancelFunc // of the turn that runs
-	notices []string           // to be told at the next turn
-	asked   sdk.ToolCallId     // the call that a question is about; questions come one at a time
-	plan    []sdk.PlanEntry    // tasks of subagents, as the editor shows them
+	turn    context.Context  // of the prompt that runs; nil before the first
+	prompts map[*prompt]bool // the one that runs, and those that wait for its end
+	notices []string         // to be told at the next turn
+	asked   sdk.ToolCallId   // the call that a question is about; questions come one at a time
+	plan    []sdk.PlanEntry  // tasks of subagents, as the editor shows them
 }
 
 func (e *editorSession) modes() *sdk.SessionModeState {
@@ -62,8 +65,8 @@ func (e *editorSession) setMode(m sdk.SessionModeId) bool {
 func (e *editorSession) interrupt() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.cancel != nil {
-		e.cancel()
+	for p := range e.prompts {
+		p.cancel()
 	}
 }
 
@@ -77,8 +80,33 @@ func (e *editorSession) update(u sdk.SessionUpdate) {
 	_ = e.server.conn.SessionUpdate(e.server.ctx, sdk.SessionNotification{SessionId: e.id, Update: u}) // a gone editor ends the run by itself
 }
 
-// Prompt runs one turn.
+// prompt is one that runs or waits.
+type prompt struct{ cancel context.CancelFunc }
+
+// begin makes a prompt that can be cancelled. It cancels those before it: the library does so too, but misses one that waits.
+func (e *editorSession) begin(ctx context.Context) (context.Context, *prompt) {
+	ctx, cancel := context.WithCancel(ctx)
+	p := &prompt{cancel}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for other := range e.prompts {
+		other.cancel()
+	}
+	e.prompts[p] = true
+	return ctx, p
+}
+
+func (e *editorSession) end(p *prompt) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.prompts, p)
+	p.cancel()
+}
+
+// Prompt runs one turn. One that comes while another runs interrupts it and follows it.
 func (s *server) Prompt(ctx context.Context, p sdk.PromptRequest) (sdk.PromptResponse, error) {
+	begins := sync.OnceFunc(s.begins)
+	defer begins()
 	e, err := s.session(p.SessionId)
 	if err != nil {
 		return sdk.PromptResponse{}, err
@@ -87,16 +115,17 @@ func (s *server) Prompt(ctx context.Context, p sdk.PromptRequest) (sdk.PromptRes
 	if err != nil {
 		return sdk.PromptResponse{}, err
 	}
+	ctx, mine := e.begin(ctx)
+	defer e.end(mine)
+	begins()
 	select {
 	case e.running <- struct{}{}:
 		defer func() { <-e.running }()
-	default:
-		return sdk.PromptResponse{}, invalid("a prompt of this session is still running; cancel it first")
+	case <-ctx.Done():
+		return sdk.PromptResponse{StopReason: sdk.StopReasonCancelled}, nil
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	e.mu.Lock()
-	e.cancel = cancel
+	e.turn = ctx
 	notices := e.notices
 	e.notices = nil
 	e.mu.Unlock()
@@ -125,20 +154,29 @@ func stopReason(s agent.StopReason) sdk.StopReason {
 	return sdk.StopReasonEndTurn
 }
 
-// promptBlocks makes a prompt of what the editor sends: text, images, embedded resources, links.
+// promptBlocks makes a prompt of what the editor sends: text, images, embedded resources, links. What services of models refuse is
+// refused here, for it would stay in the history and make them refuse every later request.
 func promptBlocks(in []sdk.ContentBlock) ([]provider.Block, error) {
 	var out []provider.Block
-	text := func(s string) { out = append(out, provider.Block{Kind: provider.Text, Text: s}) }
+	images, blank := 0, true
+	text := func(s string) {
+		blank = blank && strings.TrimSpace(s) == ""
+		out = append(out, provider.Block{Kind: provider.Text, Text: strings.ReplaceAll(s, "\x00", "\uFFFD")})
+	}
 	for _, b := range in {
 		switch {
 		case b.Text != nil:
 			text(b.Text.Text)
 		case b.Image != nil:
-			data, err := base64.StdEncoding.DecodeString(b.Image.Data)
+			image, err := promptImage(b.Image)
 			if err != nil {
-				return nil, invalid("an image is not valid base64")
+				return nil, err
 			}
-			out = append(out, provider.Block{Kind: provider.Image, MIME: b.Image.MimeType, Data: data})
+			if images++; images > tool.MaxImages {
+				return nil, invalid(fmt.Sprintf("a prompt holds %d images at most", tool.MaxImages))
+			}
+			blank = false
+			out = append(out, image)
 		case b.ResourceLink != nil:
 			text(fmt.Sprintf("[%s](%s)", b.ResourceLink.Name, b.ResourceLink.Uri))
 		case b.Resource != nil && b.Resource.Resource.TextResourceContents != nil:
@@ -150,10 +188,23 @@ func promptBlocks(in []sdk.ContentBlock) ([]provider.Block, error) {
 			return nil, invalid("a prompt may hold text, images, resources and links to them")
 		}
 	}
-	if len(out) == 0 {
+	if blank {
 		return nil, invalid("the prompt is empty")
 	}
 	return out, nil
+}
+
+// promptImage is an image by what its bytes say it is.
+func promptImage(b *sdk.ContentBlockImage) (provider.Block, error) {
+	data, err := base64.StdEncoding.DecodeString(b.Data)
+	if err != nil {
+		return provider.Block{}, invalid("an image is not valid base64")
+	}
+	image := tool.Result{Content: []tool.Content{{Kind: tool.Image, MIME: b.MimeType, Data: data}}}.ForModel(0)[0]
+	if image.Kind != tool.Image {
+		return provider.Block{}, invalid(fmt.Sprintf("an image must be a PNG, JPEG, GIF or WebP of at most %d bytes", tool.MaxImage))
+	}
+	return provider.Block{Kind: provider.Image, MIME: image.MIME, Data: data}, nil
 }
 
 // answerOf is the answer that a mode gives by itself; ok is false when the person has to be asked.
@@ -196,7 +247,7 @@ func (e *editorSession) ask(ctx context.Context, q permission.Question) (permiss
 		},
 	})
 	if err != nil {
-		return permission.No, err
+		return permission.No, errors.New(editorWords(err))
 	}
 	if r.Outcome.Selected == nil {
 		return permission.No, nil
@@ -231,5 +282,19 @@ func (e *editorSession) writeBuffer(ctx context.Context, path, text string) erro
 const maxEditorError = 300
 
 func editorError(what string, err error) error {
-	return fmt.Errorf("the editor could not %s the file: %s", what, untrusted.Head(untrusted.Line(err.Error()), maxEditorError))
+	return fmt.Errorf("the editor could not %s the file: %s", what, editorWords(err))
+}
+
+// editorWords is what an editor's error says, safe to show.
+func editorWords(err error) string {
+	text := err.Error()
+	if e, ok := errors.AsType[*sdk.RequestError](err); ok {
+		text = e.Message
+		if data, ok := e.Data.(map[string]any); ok { // where the library puts what went wrong
+			if more, ok := data["error"].(string); ok {
+				text += ": " + more
+			}
+		}
+	}
+	return untrusted.Head(untrusted.Line(text), maxEditorError)
 }

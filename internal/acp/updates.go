@@ -33,7 +33,10 @@ func (e *editorSession) emit(ev agent.Event) {
 	case agent.EventNotice:
 		e.update(sdk.UpdateAgentThoughtText("Note: " + ev.Text + "\n"))
 	case agent.EventCall:
-		e.update(e.started(ev.Call))
+		e.mu.Lock()
+		turn := e.turn
+		e.mu.Unlock()
+		e.update(e.started(ev.Call, func(path string) (string, error) { return e.readText(turn, path) }))
 	case agent.EventAsk:
 		e.mu.Lock()
 		e.asked = sdk.ToolCallId(ev.Call.ID)
@@ -47,14 +50,15 @@ func (e *editorSession) emit(ev agent.Event) {
 	}
 }
 
-// started is the update that announces a call, with its place and, for edits, what would change.
-func (e *editorSession) started(c *agent.CallInfo) sdk.SessionUpdate {
+// started is the update that announces a call, with its place and, for edits, what would change. read gives what a
+// file holds now; it is nil for calls of long ago.
+func (e *editorSession) started(c *agent.CallInfo, read func(path string) (string, error)) sdk.SessionUpdate {
 	opts := []sdk.ToolCallStartOpt{
 		sdk.WithStartKind(kindOf(c)), sdk.WithStartStatus(sdk.ToolCallStatusPending), sdk.WithStartRawInput(rawInput([]byte(c.Input))),
 	}
 	if path := e.pathOf(c); path != "" {
 		opts = append(opts, sdk.WithStartLocations([]sdk.ToolCallLocation{{Path: path}}))
-		if d, ok := e.diff(c, path); ok {
+		if d, ok := e.diff(c, path, read); ok {
 			opts = append(opts, sdk.WithStartContent([]sdk.ToolCallContent{d}))
 		}
 	}
@@ -111,7 +115,7 @@ func (e *editorSession) pathOf(c *agent.CallInfo) string {
 }
 
 // diff is what an edit or a write would change. The old text of a write is the editor's buffer, where it can be had.
-func (e *editorSession) diff(c *agent.CallInfo, path string) (sdk.ToolCallContent, bool) {
+func (e *editorSession) diff(c *agent.CallInfo, path string, read func(string) (string, error)) (sdk.ToolCallContent, bool) {
 	var in fileInput
 	if json.Unmarshal(c.Input, &in) != nil {
 		return sdk.ToolCallContent{}, false
@@ -120,8 +124,8 @@ func (e *editorSession) diff(c *agent.CallInfo, path string) (sdk.ToolCallConten
 	case c.Tool == "edit" && in.Old != nil && in.New != nil:
 		return sdk.ToolDiffContent(path, *in.New, *in.Old), true
 	case c.Tool == "write" && in.Content != nil:
-		if e.readText != nil {
-			if old, err := e.readText(e.server.ctx, path); err == nil {
+		if e.readText != nil && read != nil {
+			if old, err := read(path); err == nil {
 				return sdk.ToolDiffContent(path, *in.Content, old), true
 			}
 		}
@@ -184,7 +188,7 @@ func (e *editorSession) replay(ctx context.Context, entries []session.Entry) {
 					e.update(sdk.UpdateAgentThoughtText(b.Text))
 				}
 			case provider.ToolCall:
-				e.update(e.started(&agent.CallInfo{ID: b.CallID, Tool: b.Name, Input: b.Input, Intent: intentOf(b.Input)}))
+				e.update(e.started(&agent.CallInfo{ID: b.CallID, Tool: b.Name, Input: b.Input, Intent: intentOf(b.Input)}, nil))
 			case provider.ToolResult:
 				e.update(ended(b.CallID, tool.Result{Content: b.Content}.Plain(), b.IsError))
 			}
