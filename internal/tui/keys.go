@@ -18,7 +18,8 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 		m.quitTo = time.Time{}
 	}
 	if m.blind() && name != "ctrl+c" && name != "ctrl+z" {
-		return nil // nobody answers, approves or sends what cannot be seen
+		m.blindKey(k, name)
+		return nil
 	}
 	if m.screen != nil {
 		return m.screenKey(k)
@@ -43,6 +44,15 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	m.editKey(k, name)
 	m.complete()
 	return nil
+}
+
+// blindKey keeps what is written into the prompt while nothing can be seen. Nobody answers, approves or sends that way.
+func (m *model) blindKey(k tea.KeyPressMsg, name string) {
+	asked := len(m.asks) > 0 && m.asks[0].focus
+	if m.screen == nil && !asked && k.Text != "" {
+		m.editKey(k, name)
+		m.complete()
+	}
 }
 
 // globalKey handles what does not edit the prompt.

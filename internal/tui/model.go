@@ -20,6 +20,7 @@ type model struct {
 	now func() time.Time
 
 	width, height int
+	sized         bool // the terminal told its size
 	bg            background
 	st            *styles
 	d             *drawing

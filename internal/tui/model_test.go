@@ -375,3 +375,27 @@ func TestBlind(t *testing.T) {
 		t.Errorf("answers %v", x.w.said())
 	}
 }
+
+// TestBlindTyping: what is typed before the terminal told its size, or while its window is too small, is kept; it is sent when it
+// can be seen.
+func TestBlindTyping(t *testing.T) {
+	x := ready(t, 80, 30)
+	x.send(tea.WindowSizeMsg{Width: minCols - 1, Height: 30})
+	x.typeText("answer this")
+	x.press("backspace") // no text: what it would change cannot be seen
+	x.press("enter")
+	if got := x.m.ed.String(); got != "answer this" || x.m.talk.running {
+		t.Fatalf("prompt %q, running %v", got, x.m.talk.running)
+	}
+	x.send(tea.WindowSizeMsg{Width: 80, Height: 30})
+	x.press("enter")
+	x.until("answer", func() bool { return !x.m.talk.running && x.m.ed.empty() })
+	x.sees("❯ answer this")
+
+	x.m.sized, x.m.width, x.m.height = false, 0, 0 // as before the first size
+	x.typeText("answer early")
+	x.press("enter")
+	x.until("answer", func() bool { return !x.m.talk.running && x.m.ed.empty() })
+	x.send(tea.WindowSizeMsg{Width: 80, Height: 30})
+	x.sees("❯ answer early")
+}

@@ -230,10 +230,14 @@ func TestResizeStorm(t *testing.T) {
 	x.WaitFor("● ready")
 	x.Type("answer long tool")
 	x.Press("enter")
+	x.WaitFor("↑4.6k")
+	x.Type("no key of it is lost")
 	for i := range 60 {
 		x.Resize(5+(i*37)%180, 3+(i*13)%60)
 	}
 	x.Resize(30, 10)
+	x.WaitFor("❯ no key of it is lost")
+	x.Press("ctrl+u")
 	x.WaitFor("❯ Ask, or / for com")
 	x.Resize(8, 3)
 	x.WaitFor("magi-co")

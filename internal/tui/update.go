@@ -108,6 +108,7 @@ func (m *model) updateTalk(msg tea.Msg) tea.Cmd {
 }
 
 func (m *model) resize(w, h int) {
+	m.sized = true
 	if w == m.width && h == m.height {
 		return
 	}

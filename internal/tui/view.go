@@ -45,8 +45,9 @@ func (m *model) View() (v tea.View) {
 	return v
 }
 
-// blind reports whether the window is too small to show anything that a key could be about.
-func (m *model) blind() bool { return m.width < minCols || m.height < minRows }
+// blind reports whether the window is too small to show anything that a key could be about. What is typed before the terminal
+// told its size is no such case: the prompt is the first thing that shows.
+func (m *model) blind() bool { return m.sized && (m.width < minCols || m.height < minRows) }
 
 // draw returns the lines of the screen and where the cursor is; y < 0 hides it.
 func (m *model) draw() (lines []string, x, y int) {
