@@ -148,6 +148,9 @@ func (c *cockpit) newConversation(ctx context.Context, emit func(agent.Event), a
 	if err != nil {
 		return tui.Conversation{}, err
 	}
+	if text := c.w.moved(sess); text != "" {
+		emit(agent.Event{Kind: agent.EventNotice, Text: text})
+	}
 	conv := c.w.conversation(c.servers, sess, ask, emit)
 	out := tui.Conversation{Model: c.w.modelName(), Send: conv.Send, Close: conv.Close}
 	if sess != nil {

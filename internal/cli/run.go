@@ -79,6 +79,9 @@ func (a *app) run(ctx context.Context, o conversationFlags, args []string, asJSO
 	if sess != nil {
 		defer sess.Close()
 	}
+	if text := w.moved(sess); text != "" {
+		a.say("note: %s", text)
+	}
 	m, err := a.startServers(ctx, w, nil)
 	if err != nil {
 		return err

@@ -106,7 +106,7 @@ func (of *office) fleet(ctx context.Context, dir string) (*workshop, *mcp.Manage
 		return fl.shop, fl.manager, nil
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, nil, hinted(exitConfig, fmt.Errorf("the session's folder does not exist: %s", untrusted.Visible(dir)), "open an existing folder")
+		return nil, nil, hinted(exitConfig, fmt.Errorf("the session's folder is no folder that can be read: %s", untrusted.Visible(dir)), "open an existing folder")
 	}
 	f, err := of.a.foldersOf(dir)
 	if err != nil {
@@ -138,6 +138,9 @@ func (of *office) open(ctx context.Context, c acp.Config) (acp.Opened, error) {
 		return acp.Opened{}, err
 	}
 	notices := mine.announceTools(ctx, m)
+	if text := mine.moved(sess); text != "" {
+		notices = append(notices, text)
+	}
 	for _, warning := range w.warnings {
 		notices = append(notices, untrusted.Line(warning))
 	}

@@ -233,6 +233,14 @@ func these(m *mcp.Manager) func() (*mcp.Manager, error) {
 	return func() (*mcp.Manager, error) { return m, nil }
 }
 
+// moved tells that a session began in another folder than the one it goes on in, and is empty otherwise.
+func (w *workshop) moved(s *session.Session) string {
+	if s == nil || s.Dir() == "" || s.Dir() == w.cwd {
+		return ""
+	}
+	return fmt.Sprintf("this session began in %s; its tools now work in %s", untrusted.Line(s.Dir()), untrusted.Line(w.cwd))
+}
+
 // openSession opens or creates the session that the flags ask for; nil for --no-session.
 func (w *workshop) openSession(ctx context.Context, o conversationFlags) (*session.Session, error) {
 	if o.noSession {
