@@ -117,14 +117,12 @@ func (a *app) managerOptions(f folders, proofs []approval.Approved) mcp.Options 
 	}
 }
 
-// closeManager ends all servers, hurriedly when ctx has ended.
+// closeManager ends all servers, hurriedly once ctx has ended, be it only meanwhile.
 func closeManager(ctx context.Context, m *mcp.Manager) {
-	bound := closeWait
-	if ctx.Err() != nil {
-		bound = hurriedClose
-	}
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), bound)
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWait)
 	defer cancel()
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(hurriedClose, cancel) })
+	defer stop()
 	_ = m.Close(end) // what did not end by itself was killed; there is nothing left to do about it
 }
 

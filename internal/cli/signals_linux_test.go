@@ -85,6 +85,27 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// TestInterruptedAtTheEnd: Ctrl-C while servers that are deaf to everything are given their time shortens it (R-G10).
+func TestInterruptedAtTheEnd(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.define(t, map[string]map[string]any{"z": {"args": []string{"ignore-term"}}})
+	p.approve(t, "z")
+	r := startRun(t, p, "run", "--provider", "offline", "--json", "say x")
+	r.event(t, "turn_end")
+	began := time.Now()
+	if err := r.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	r.wait(t)
+	if took := time.Since(began); took > answer*slack {
+		t.Errorf("ended after %s", took)
+	}
+	if left := p.left(); left != nil {
+		t.Errorf("left over: %v", left)
+	}
+}
+
 // TestKilled: when magi-code itself is killed, its children end as well (R-T4), by the death of their stdin or of their parent.
 func TestKilled(t *testing.T) {
 	for _, mode := range []string{"good", "grandchild", "ignore-eof"} {
