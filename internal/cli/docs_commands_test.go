@@ -140,18 +140,30 @@ func (w *world) prepare(t *testing.T, name string) {
 		w.define(t, map[string]map[string]any{"tracker": {"type": "http", "url": "https://mcp.example.com/mcp", "oauth": map[string]any{"scopes": []string{"read"}}}})
 	case "docs/headless.md":
 		w.define(t, map[string]map[string]any{"files": {"command": "npx", "args": []string{"files"}}})
-		config, err := definition.Load(w.home, w.project)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, d := range config.Servers {
-			if v, err := approval.NewStore(filepath.Join(filepath.Dir(w.home), "runner", "magi")).Review(t.Context(), d); err != nil {
+		w.env = append(w.env, "FILES_FINGERPRINT="+w.fingerprint(t, filepath.Join(filepath.Dir(w.home), "runner", "magi"), "files"))
+	case "docs/approval.md":
+		w.env = append(w.env, "SEEN_FINGERPRINT="+w.fingerprint(t, w.home, "NAME"))
+	}
+}
+
+// fingerprint is that of a server by the key of a home.
+func (w *world) fingerprint(t *testing.T, home, name string) string {
+	t.Helper()
+	config, err := definition.Load(w.home, w.project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range config.Servers {
+		if d.Name == name {
+			v, err := approval.NewStore(home).Review(t.Context(), d)
+			if err != nil {
 				t.Fatal(err)
-			} else if d.Name == "files" {
-				w.env = append(w.env, "FILES_FINGERPRINT="+v.Fingerprint)
 			}
+			return v.Fingerprint
 		}
 	}
+	t.Fatalf("no server %q", name)
+	return ""
 }
 
 // runBlock runs a block statement by statement; each has to end well.

@@ -3,6 +3,7 @@ package definition
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -86,7 +87,8 @@ func (v *view) http(s Server) {
 	if strings.HasPrefix(strings.ToLower(s.URL), "http:") {
 		plain = "plain http, not encrypted"
 	}
-	v.add("url", maskURL(s.URL, true), plain, foreignHost(s.URL), oddText(s.URL))
+	shown := maskURL(s.URL, true)
+	v.add("url", shown, plain, foreignHost(s.URL), hiddenReferences(s.URL, shown), oddText(s.URL))
 	for _, p := range s.Headers {
 		v.add("headers."+p.Name, orEmpty(maskHeader(p.Value)), oddName(p.Name), oddText(p.Value))
 	}
@@ -157,6 +159,30 @@ func oddText(value string) string {
 		return err.Error()
 	}
 	return ""
+}
+
+// maxHiddenReferences bounds the variables that one flag names.
+const maxHiddenReferences = 8
+
+// hiddenReferences flags variables of a URL that masking took out of sight: who approves must see which secrets go where.
+func hiddenReferences(raw, shown string) string {
+	parts, _ := split(raw) // a broken reference is flagged as such, and never expanded
+	var names []string
+	for _, p := range parts {
+		ref := "${" + p.name
+		if p.name == "" || strings.Contains(shown, ref+"}") || strings.Contains(shown, ref+":-") || slices.Contains(names, ref+"}") {
+			continue
+		}
+		if len(names) == maxHiddenReferences {
+			names = append(names, "others")
+			break
+		}
+		names = append(names, ref+"}")
+	}
+	if names == nil {
+		return ""
+	}
+	return "what is masked takes " + strings.Join(names, ", ")
 }
 
 // foreignHost flags letters in a URL's host that may look like others.

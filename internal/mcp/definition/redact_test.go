@@ -121,13 +121,18 @@ timeout: 30 s
 `},
 		{"http", `{"type":"http","url":"https://u:pw@h.example:8443/p/${X:-a?b}?k=${K}#f","headers":{"Authorization":"Bearer ${T}","X-Key":"literal","X-Ref":"${R:-d}","X-B":"Basic lit","X-E":""},"timeout":301}`, `
 type: http
-url: https://[redacted]@h.example:8443/p/${X:-a?[redacted]}?[redacted]
+url: https://[redacted]@h.example:8443/p/${X:-a?[redacted]}?[redacted] !! what is masked takes ${K}
 headers.Authorization: Bearer ${T}
 headers.X-B: [redacted]
 headers.X-E: ""
 headers.X-Key: [redacted]
 headers.X-Ref: ${R:-[redacted]}
 timeout: 301 s !! not a whole number from 1 to 300
+`},
+		{"references out of sight", `{"type":"http","url":"https://${U}@h/${S}?a=${S}&b=${K:-x}&c=${K}"}`, `
+type: http
+url: https://[redacted]@h/${S}?[redacted] !! what is masked takes ${U}, ${K}
+timeout: 30 s
 `},
 		{"plain http and oauth", `{"type":"http","url":"http://localhost/x#f","oauth":{"client_id":"${ID}","scopes":["a","b"],"authorization_server":"https://as/x?y"}}`, `
 type: http
