@@ -22,7 +22,7 @@ import (
 
 const (
 	// patience bounds one command of a test: what takes longer hangs.
-	patience = 20 * time.Second
+	patience = 10 * time.Second * slack
 	// atOnce is how many tests run side by side. Most of them wait for other processes.
 	atOnce = 8
 )

@@ -20,7 +20,7 @@ import (
 )
 
 // announcedWithin bounds the wait for a notification that comes when its server likes.
-const announcedWithin = 10 * time.Second
+const announcedWithin = 30 * time.Second
 
 // R-L1, R-L3 over HTTP, with a server made of the official SDK: it changes its tools while a turn runs; the turn keeps its
 // catalog, a later one has the new tool and can call it.

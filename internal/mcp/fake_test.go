@@ -213,7 +213,7 @@ func startDefined(t testing.TB, o Options, defs []definition.Server, servers map
 
 func closeNow(t testing.TB, m *Manager) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	if err := m.Close(ctx); err != nil {
 		t.Errorf("close: %v", err)
@@ -282,7 +282,7 @@ func (w *watch) hear(s Status) {
 // until waits until a status satisfies f.
 func (w *watch) until(t testing.TB, f func(Status) bool) Status {
 	t.Helper()
-	deadline := time.After(5 * time.Second)
+	deadline := time.After(30 * time.Second)
 	for {
 		w.mu.Lock()
 		i := slices.IndexFunc(w.seen, f)

@@ -104,7 +104,7 @@ func (r *rig) send(msg tea.Msg) {
 // until takes messages until ok.
 func (r *rig) until(what string, ok func() bool) {
 	r.t.Helper()
-	timer := time.NewTimer(10 * time.Second)
+	timer := time.NewTimer(30 * time.Second)
 	defer timer.Stop()
 	for !ok() {
 		select {

@@ -28,7 +28,7 @@ func open(t testing.TB, m *httpzoo.MCP, change ...func(*Options)) *Transport {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		if err := tr.Close(ctx); err != nil {
 			t.Error(err)
@@ -77,7 +77,7 @@ func echo(t testing.TB, tr *Transport, id int) (jsonrpc.Response, error) {
 // eventually waits for a condition that another goroutine brings about.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.After(5 * time.Second)
+	deadline := time.After(30 * time.Second)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for !ok() {
