@@ -57,9 +57,20 @@ func (m *model) onAskGone(id int) {
 	}
 }
 
+// askRows is the least that a question takes: its edge, two lines of it, where they stand in the whole, the choices, the other edge.
+const askRows = 7
+
+// askRoom is how many rows are there for a question, beside the prompt and the status line; 0 when there are too few.
+func (m *model) askRoom() int {
+	if room := m.height - m.promptRows() - 1; !m.blind() && room >= askRows {
+		return room
+	}
+	return 0
+}
+
 // focusAsk gives the first question the keys once that is safe.
 func (m *model) focusAsk(now time.Time) {
-	if m.blind() && len(m.asks) > 0 {
+	if len(m.asks) > 0 && m.askRoom() == 0 {
 		m.asks[0].at, m.asks[0].focus = now, false // it is new on the screen once there is room for it
 		return
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode"
 
+	tea "charm.land/bubbletea/v2"
+
 	"magi-code/internal/agent"
 	"magi-code/internal/mcp"
 	"magi-code/internal/mcp/approval"
@@ -107,8 +109,9 @@ func TestHostileTextEverywhere(t *testing.T) {
 	}
 }
 
-// S9: a definition is reachable in full by scrolling, however long it is.
-func TestLongDefinitionIsReachable(t *testing.T) {
+// longDefinition opens /mcp over one definition of 200 arguments.
+func longDefinition(t *testing.T) *rig {
+	t.Helper()
 	w := newWorld()
 	close(w.release)
 	var args []string
@@ -120,6 +123,12 @@ func TestLongDefinitionIsReachable(t *testing.T) {
 	x.say("/mcp")
 	x.until("definitions", func() bool { s, ok := x.m.screen.(*serverScreen); return ok && !s.loading })
 	x.settle()
+	return x
+}
+
+// S9: a definition is reachable in full by scrolling, however long it is.
+func TestLongDefinitionIsReachable(t *testing.T) {
+	x := longDefinition(t)
 	for range 40 {
 		if strings.Contains(x.screen(), "--the-last-one") {
 			return
@@ -127,4 +136,46 @@ func TestLongDefinitionIsReachable(t *testing.T) {
 		x.press("pgdown")
 	}
 	t.Errorf("never seen:\n%s", x.screen())
+}
+
+// S9: what was not on the screen is not approved: Enter shows the next part of a long definition, and its end last.
+func TestApprovalNeedsTheWhole(t *testing.T) {
+	x := longDefinition(t)
+	shown := map[string]bool{}
+	look := func() {
+		for l := range strings.Lines(x.screen()) {
+			if name, _, ok := strings.Cut(strings.TrimSpace(l), "] "); ok && strings.HasPrefix(name, "args[") {
+				shown[name] = true
+			}
+		}
+	}
+	look()
+	x.press("end") // what lies between was not seen
+	x.sees("enter read on", "--the-last-one")
+	for range 40 {
+		x.press("enter")
+		x.settle()
+		look()
+		if strings.Contains(x.screen(), "enter approve") {
+			break
+		}
+	}
+	if len(shown) != 201 || x.w.approved["long"] {
+		t.Errorf("%d of 201 arguments were shown, approved: %v", len(shown), x.w.approved["long"])
+	}
+	x.send(tea.WindowSizeMsg{Width: 80, Height: minRows}) // the definition has no room
+	x.send(tea.WindowSizeMsg{Width: 90, Height: minRows})
+	x.screen()
+	x.press("enter", "enter")
+	x.settle()
+	if x.w.approved["long"] {
+		t.Error("approved unseen")
+	}
+	x.send(tea.WindowSizeMsg{Width: 90, Height: 300})
+	x.sees("enter approve", "--the-last-one")
+	x.press("enter")
+	x.settle()
+	if !x.w.approved["long"] {
+		t.Errorf("not approved\n%s", x.screen())
+	}
 }

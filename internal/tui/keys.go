@@ -24,7 +24,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	if m.screen != nil {
 		return m.screenKey(k)
 	}
-	if len(m.asks) > 0 {
+	if len(m.asks) > 0 && m.askRoom() > 0 { // nobody answers what cannot be seen
 		a := m.asks[0]
 		if a.focus && m.askKey(k) {
 			m.keyAt = before // it was no typing

@@ -30,6 +30,7 @@ func (s *serverScreen) details(m *model, w int) []string {
 	if s.at < len(s.entries) {
 		e := s.entries[s.at]
 		out = append(out, s.definition(m, e, w)...)
+		s.end = len(out)
 		out = append(out, s.live(m, e, w)...)
 	}
 	if len(s.warnings) > 0 {

@@ -27,6 +27,9 @@ type serverScreen struct {
 	top      int // first line of the details that is seen
 	rows     int
 	page     int
+	end      int // the line of the details behind the definition
+	seen     int // the line up to which all of them were on the screen
+	seenAt   int // the width at which they were
 }
 
 func (m *model) openServers() {
@@ -99,7 +102,7 @@ func (s *serverScreen) message(m *model, msg tea.Msg) tea.Cmd {
 			}
 		}
 		s.at = max(0, min(s.at, len(s.entries)-1))
-		s.views = map[string]reviewMsg{}
+		s.views, s.seen = map[string]reviewMsg{}, 0
 		s.review(m)
 	case reviewMsg:
 		s.views[msg.key] = msg
@@ -151,7 +154,7 @@ func (s *serverScreen) key(m *model, name string) tea.Cmd {
 
 func (s *serverScreen) choose(m *model, i int) {
 	if i = max(0, min(i, len(s.entries)-1)); i != s.at {
-		s.at, s.top, s.note = i, 0, ""
+		s.at, s.top, s.seen, s.note = i, 0, 0, ""
 		s.review(m)
 	}
 }
@@ -177,6 +180,8 @@ func (s *serverScreen) decide(m *model) {
 	}
 	v, ok := s.views[entryKey(e)]
 	switch {
+	case s.unread():
+		s.top = s.seen // nobody approves what was not on the screen
 	case !ok:
 		s.note, s.bad = "still reading the definition", true
 	case v.err != nil:
@@ -190,23 +195,32 @@ func (s *serverScreen) decide(m *model) {
 
 func (s *serverScreen) view(m *model, w, h int) []string {
 	title := "MCP servers"
-	keys := "up down choose · pgup pgdown scroll · " + s.enterText() + " · esc close"
 	room := h - 4
+	if s.seenAt != w {
+		s.seen, s.seenAt = 0, w
+	}
 	var body []string
 	if w >= 110 {
 		body = s.wide(m, w, room)
 	} else {
 		body = s.narrow(m, w, room)
 	}
+	keys := "up down choose · pgup pgdown scroll · " + s.enterText() + " · esc close"
 	return framed(m, title+"  "+m.st.dim.Render("changes apply at the next launch"), body, keys, w, h)
 }
 
 func (s *serverScreen) enterText() string {
-	if s.at < len(s.entries) && s.entries[s.at].State == approval.IsApproved {
+	switch {
+	case s.at < len(s.entries) && s.entries[s.at].State == approval.IsApproved:
 		return "enter revoke"
+	case s.unread() && s.at < len(s.entries):
+		return "enter read on"
 	}
 	return "enter approve"
 }
+
+// unread reports whether a part of the definition was not on the screen yet.
+func (s *serverScreen) unread() bool { return s.seen == 0 || s.seen < s.end }
 
 // narrow puts the list above the details.
 func (s *serverScreen) narrow(m *model, w, room int) []string {
@@ -237,9 +251,13 @@ func (s *serverScreen) wide(m *model, w, room int) []string {
 
 // window cuts the details to what is seen.
 func (s *serverScreen) window(rows []string, room int, in string) []string {
+	shown := room // none when the window is too low
 	room = max(room, 1)
 	s.rows, s.page = len(rows), max(room-1, 1)
 	s.top = max(0, min(s.top, len(rows)-room))
+	if shown > 0 && s.top <= s.seen {
+		s.seen = max(s.seen, s.top+shown)
+	}
 	return indent(append([]string(nil), rows[s.top:min(len(rows), s.top+room)]...), in)
 }
 

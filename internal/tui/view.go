@@ -49,20 +49,29 @@ func (m *model) View() (v tea.View) {
 // told its size is no such case: the prompt is the first thing that shows.
 func (m *model) blind() bool { return m.sized && (m.width < minCols || m.height < minRows) }
 
-// draw returns the lines of the screen and where the cursor is; y < 0 hides it.
+// draw returns the lines of the screen, none wider than it, and where the cursor is; y < 0 hides it.
 func (m *model) draw() (lines []string, x, y int) {
+	lines, x, y = m.compose()
+	for i := range lines { // what is fixed or nested deeply can be wider than a narrow window
+		lines[i] = fit(lines[i], m.width)
+	}
+	return lines, x, y
+}
+
+// compose puts the parts of the screen together.
+func (m *model) compose() (lines []string, x, y int) {
 	w, h := m.width, m.height
 	if w <= 0 || h <= 0 {
 		return nil, 0, -1
 	}
 	if m.blind() {
-		return []string{fit("magi-code", w), fit("widen the window", w)}[:min(2, h)], 0, -1
+		return []string{"magi-code", "widen the window"}[:min(2, h)], 0, -1
 	}
 	if m.screen != nil {
 		return m.screen.view(m, w, h), 0, -1
 	}
 	bottom, cx, cy := m.bottom(w, h)
-	if h >= 16 { // air above the prompt
+	if h >= 16 && len(bottom) < h { // air above the prompt
 		bottom, cy = append([]string{""}, bottom...), cy+1
 	}
 	room := h - len(bottom)
@@ -84,14 +93,17 @@ func (m *model) belowMark(w int) string {
 
 // bottom draws everything under the transcript, and says where the cursor is in it.
 func (m *model) bottom(w, h int) (lines []string, cx, cy int) {
-	prompt, cx, cy := m.promptView(w, max(h/3, 3))
-	room := h - len(prompt) - 1 // the status line
+	prompt, cx, cy := m.promptView(w)
+	room, ask := h-len(prompt)-1, 0 // without the status line
+	if len(m.asks) > 0 && m.askRoom() > 0 {
+		ask = askRows
+	}
 	var above []string
-	if rows := m.queueView(w); len(rows) > 0 && room > len(rows)+2 {
+	if rows := m.queueView(w); len(rows) > 0 && room > len(rows)+ask+2 {
 		above = append(above, rows...)
 	}
-	if len(m.asks) > 0 && room > 6 {
-		above = append(above, m.askView(w, max(min(room-4, room-len(above)), 7))...)
+	if ask > 0 {
+		above = append(above, m.askView(w, max(min(room-4, room-len(above)), ask))...)
 	}
 	cy += len(above)
 	lines = append(above, prompt...)
@@ -103,13 +115,18 @@ func (m *model) bottom(w, h int) (lines []string, cx, cy int) {
 
 func (m *model) promptWidth() int { return max(m.width-promptIn-2, 8) }
 
+// promptRows is how many rows the prompt takes, its rules among them.
+func (m *model) promptRows() int {
+	return min(len(m.ed.rows(m.promptWidth())), max(m.height/3, 3)) + 2
+}
+
 // promptView draws the prompt between two rules.
-func (m *model) promptView(w, limit int) (lines []string, cx, cy int) {
+func (m *model) promptView(w int) (lines []string, cx, cy int) {
 	st, e := m.st, &m.ed
 	width := m.promptWidth()
 	rows := e.rows(width)
 	y, x := e.cursor(width)
-	n := min(len(rows), max(limit, 1))
+	n := m.promptRows() - 2
 	first := max(0, min(y-n/2, len(rows)-n))
 	rule := st.faint.Render(strings.Repeat("─", w))
 	lines = append(lines, rule)
@@ -194,6 +211,8 @@ func (m *model) statusLeft() string {
 		return st.warn.Render("ctrl+c again quits")
 	case m.flash != "":
 		return m.flash
+	case len(m.asks) > 0 && m.askRoom() == 0:
+		return st.warn.Render("? ") + "enlarge the window to answer"
 	case len(m.asks) > 0:
 		return st.warn.Render("? ") + "a tool waits for your answer"
 	case m.talk.stopping:

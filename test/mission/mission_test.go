@@ -137,6 +137,7 @@ func TestApproveStartAskAnswer(t *testing.T) {
 	x.Press("enter")
 	x.WaitFor("approved: it starts at the next launch")
 	x.Press("esc")
+	x.WaitGone("MCP servers")
 	x.WaitFor("● ready")
 	quit(t, x)
 
@@ -177,6 +178,7 @@ func TestDefinitionChangesUnderTheView(t *testing.T) {
 	x.Press("enter")
 	x.WaitFor("revoked: it does not start at the next launch")
 	x.Press("esc")
+	x.WaitGone("MCP servers")
 	x.WaitFor("● ready")
 	quit(t, x)
 	if out := p.run("mcp", "list"); !strings.Contains(out, "revoked") {
@@ -261,10 +263,11 @@ func TestLiveDiscovery(t *testing.T) {
 	x.Type("/mcp")
 	x.WaitFor("▸ /mcp")
 	x.Press("enter")
-	x.WaitFor("9 tools")
+	x.WaitFor("MCP servers", "9 tools") // the conversation shows the like
 	x.Press("pgdown")
-	x.WaitFor("fresh")
+	x.WaitFor("MCP servers", "fresh")
 	x.Press("esc")
+	x.WaitGone("MCP servers")
 	x.WaitFor("● ready")
 	quit(t, x)
 }
@@ -306,11 +309,12 @@ func TestStaleListing(t *testing.T) {
 	x.Type("/mcp")
 	x.WaitFor("▸ /mcp")
 	x.Press("enter")
-	x.WaitFor("16 tools")
+	x.WaitFor("MCP servers", "16 tools")
 	if strings.Contains(x.Screen(), "stale") {
 		t.Errorf("still stale:\n%s", x.Screen())
 	}
 	x.Press("esc")
+	x.WaitGone("MCP servers")
 	x.WaitFor("● ready")
 	quit(t, x)
 }
@@ -360,6 +364,7 @@ func TestHostileServer(t *testing.T) {
 	x.Press("end")
 	x.WaitFor("$dollar", `esc\u{1b}[31m`)
 	x.Press("esc")
+	x.WaitGone("MCP servers")
 	x.WaitFor("● ready")
 	quit(t, x)
 	x.CheckBytes("\x1b[31m", "\u202e", "\u200b")
