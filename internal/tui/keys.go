@@ -48,8 +48,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 
 // blindKey keeps what is written into the prompt while nothing can be seen. Nobody answers, approves or sends that way.
 func (m *model) blindKey(k tea.KeyPressMsg, name string) {
-	asked := len(m.asks) > 0 && m.asks[0].focus
-	if m.screen == nil && !asked && k.Text != "" {
+	if m.screen == nil && k.Text != "" {
 		m.editKey(k, name)
 		m.complete()
 	}
