@@ -399,3 +399,13 @@ func TestBlindTyping(t *testing.T) {
 	x.send(tea.WindowSizeMsg{Width: 80, Height: 30})
 	x.sees("❯ answer early")
 }
+
+// TestPasteBehindAScreen: what is pasted while a screen is open waits in the prompt.
+func TestPasteBehindAScreen(t *testing.T) {
+	x := ready(t, 80, 30)
+	x.say("/help")
+	x.send(tea.PasteMsg{Content: "do not lose this"})
+	x.sees("what you pasted is in the prompt")
+	x.press("esc")
+	x.sees("❯ do not lose this")
+}

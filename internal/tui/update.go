@@ -119,13 +119,14 @@ func (m *model) resize(w, h int) {
 
 func (m *model) paste(s string) {
 	m.keyAt = m.now()
-	if m.screen != nil {
-		return
-	}
 	if len(m.asks) > 0 {
 		m.asks[0].focus = false
 	}
 	m.ed.paste(s)
+	if m.screen != nil {
+		m.say("what you pasted is in the prompt")
+		return
+	}
 	m.complete()
 }
 
