@@ -145,10 +145,11 @@ func (m *model) askView(w, height int) []string {
 	if len(body) > room {
 		out = append(out, edge.Render("│")+" "+st.dim.Render(fmt.Sprintf("lines %d to %d of %d · pgup pgdown", a.scroll+1, end, len(body))))
 	}
-	return append(out, edge.Render("│")+" "+fit(m.choices(a), w-3), edge.Render("╰"+strings.Repeat("─", max(w-1, 0))))
+	return append(out, edge.Render("│")+" "+fit(m.choices(a, w-3), w-3), edge.Render("╰"+strings.Repeat("─", max(w-1, 0))))
 }
 
-func (m *model) choices(a *askState) string {
+// choices are the answers, in words as far as a width allows.
+func (m *model) choices(a *askState, w int) string {
 	st := m.st
 	if !a.focus {
 		if m.ed.blank() && a.at.Before(m.now()) {
@@ -156,8 +157,17 @@ func (m *model) choices(a *askState) string {
 		}
 		return st.dim.Render("tab to answer")
 	}
-	key := func(k, text string) string { return st.accent.Render("["+k+"]") + " " + text }
-	return strings.Join([]string{key("y", "once"), key("s", "for this session"), key("a", "always"), key("n", "no")}, "   ")
+	row := ""
+	for _, form := range []struct{ gap, once, session, always, no string }{
+		{"   ", " once", " for this session", " always", " no"}, {" ", " once", " session", " always", " no"}, {" ", "", "", "", ""}, // the first that fits
+	} {
+		key := func(k, text string) string { return st.accent.Render("["+k+"]") + text }
+		row = strings.Join([]string{key("y", form.once), key("s", form.session), key("a", form.always), key("n", form.no)}, form.gap)
+		if visibleWidth(row) <= w {
+			break
+		}
+	}
+	return row
 }
 
 // boxTop is the upper edge of a box that is open to the right.

@@ -67,3 +67,17 @@ func TestUnseenQuestion(t *testing.T) {
 		t.Errorf("answers %v", got)
 	}
 }
+
+// Issue 4: in a narrow window every answer still shows.
+func TestChoicesInANarrowWindow(t *testing.T) {
+	x := ready(t, 80, 30)
+	x.say("ask")
+	x.until("question", func() bool { return len(x.m.asks) > 0 })
+	x.pass(2 * time.Second)
+	for w, want := range map[int]string{80: "[y] once   [s] for this session   [a] always   [n] no", 41: "[y] once [s] session [a] always [n] no", 40: "[y] [s] [a] [n]", minCols: "[y] [s] [a] [n]"} {
+		x.send(tea.WindowSizeMsg{Width: w, Height: 30})
+		x.sees(want)
+	}
+	x.press("n")
+	x.until("end", func() bool { return !x.m.talk.running })
+}
