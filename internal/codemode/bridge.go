@@ -5,14 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxOverlap is how many calls of one callAll are under way at once.
-const maxOverlap = 16
+const (
+	// maxOverlap is how many calls of one callAll are under way at once.
+	maxOverlap = 16
+	// maxAtOnce is how many calls one callAll may be given; each that is not made costs us an answer.
+	maxAtOnce = 10_000
+	// resultsShare is the part of the engine's memory that the results of one callAll may have: it holds them as UTF-8, as JSON
+	// text and as values, and the script has something of its own.
+	resultsShare = 6
+)
 
 // bridge is the one function that the engine can call. It takes the name of an operation and a text, and returns JSON.
 // What comes in was written by a script, so nothing about it is taken for granted.
@@ -79,7 +87,11 @@ func (s *script) callAll(ctx context.Context, payload string) (any, error) {
 	if err := json.Unmarshal([]byte(payload), &calls, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
 		return nil, fmt.Errorf("the calls are not JSON that can be read: %w", err)
 	}
+	if len(calls) > maxAtOnce {
+		return nil, fmt.Errorf("callAll takes at most %d calls, of which a script may make %d", maxAtOnce, s.limits.Calls)
+	}
 	outcomes := make([]Outcome, len(calls))
+	var kept atomic.Int64 // bytes of results
 	places := make(chan struct{}, maxOverlap)
 	var work sync.WaitGroup
 	for i, c := range calls {
@@ -91,7 +103,11 @@ func (s *script) callAll(ctx context.Context, payload string) (any, error) {
 		places <- struct{}{}
 		work.Go(func() {
 			defer func() { <-places }()
-			outcomes[i] = s.bounded(s.host.Call(ctx, c.Name, c.Input))
+			o := s.bounded(s.host.Call(ctx, c.Name, c.Input))
+			if kept.Add(int64(len(o.Content)+len(o.Error))) > int64(s.limits.Memory/resultsShare) {
+				o = Outcome{Error: fmt.Sprintf("the call was made, but the results of this callAll have together more than %d MiB; ask for less at once", s.limits.Memory/resultsShare>>20)}
+			}
+			outcomes[i] = o
 		})
 	}
 	work.Wait()

@@ -16,6 +16,8 @@ const (
 	maxSummary = 300
 	// defaultHits and maxHits are how many tools a search gives.
 	defaultHits, maxHits = 10, 50
+	// maxQuery is how many bytes of a query are looked at.
+	maxQuery = 2 << 10
 	// maxTerms is how many words of a query count.
 	maxTerms = 20
 )
@@ -69,7 +71,7 @@ func (c *catalog) search(query string, limit float64) []ToolInfo {
 			c.lower[i] = ToolInfo{Name: strings.ToLower(t.Name), Description: strings.ToLower(t.Description)}
 		}
 	}
-	terms := strings.FieldsFunc(strings.ToLower(query), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	terms := strings.FieldsFunc(strings.ToLower(untrusted.Head(query, maxQuery)), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	if len(terms) > 1 { // single letters are in every name
 		terms = slices.DeleteFunc(terms, func(term string) bool { return len(term) == 1 })
 	}

@@ -25,11 +25,13 @@ func (s *script) explain(err error, source string) error {
 		return fmt.Errorf("the script engine failed: %w", err)
 	}
 	message := e.Error()
-	message = strings.ReplaceAll(message, "calling "+bridgeName+": ", "") // the engine's words for what the host said
+	for _, doing := range []string{"calling ", "callback "} { // the engine's words for what the host said, or for what came of it
+		message = strings.ReplaceAll(message, doing+bridgeName+": ", "")
+	}
 	switch {
 	case message == "null" && e.Name == "": // so the engine throws when there is no room for an error
 		return fmt.Errorf("the script needed more than %d MiB of memory, or it threw null", s.limits.Memory>>20)
-	case strings.Contains(message, "out of memory") && (e.Name == "InternalError" || e.Name == "" || strings.Contains(message, "argument conversion error")):
+	case strings.Contains(message, "out of memory") && (e.Name == "InternalError" || e.Name == "" || strings.Contains(message, "argument conversion error") || strings.HasPrefix(message, "InternalError: ")):
 		return fmt.Errorf("%sthe script needed more than %d MiB of memory", place(e), s.limits.Memory>>20)
 	case strings.Contains(message, "stack overflow") && (e.Name == "InternalError" || e.Name == "SyntaxError" || e.Name == ""):
 		return fmt.Errorf("%sthe script's calls or data nest too deeply", place(e))

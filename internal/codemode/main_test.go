@@ -57,6 +57,8 @@ func world() Host {
 			switch name {
 			case "add":
 				return Outcome{Success: true, Content: jsontext.Value(fmt.Sprint(in.A + in.B))}
+			case "big":
+				return text(strings.Repeat("x", 1<<20-2))
 			case "flaky":
 				if tries++; tries < 3 {
 					return Outcome{Error: "try again"}

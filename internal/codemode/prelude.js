@@ -12,7 +12,7 @@ Nothing here guards a right: the host checks every call by itself. It guards the
   const { apply, ownKeys } = Reflect;
   const { defineProperty, freeze, getOwnPropertyDescriptor, getPrototypeOf } = Object;
   const { isArray } = Array;
-  const { isView } = ArrayBuffer;
+  const viewLength = getOwnPropertyDescriptor(getPrototypeOf(Uint8Array.prototype), "length").get;
   const toObject = Object;
   const { RegExp, Promise, Error, TypeError, RangeError, String, Number } = globalThis;
   const split = Symbol.split, replace = Symbol.replace;
@@ -21,13 +21,15 @@ Nothing here guards a right: the host checks every call by itself. It guards the
   const unwanted = ["Proxy", "Atomics", "SharedArrayBuffer", "WeakRef", "FinalizationRegistry"];
   for (let i = 0; i < unwanted.length; i++) { delete globalThis[unwanted[i]]; }
 
-  /* Native loops over an array-like do not ask whether they should stop, so their length is bounded before. */
+  /* Native loops over an array-like do not ask whether they should stop, so their length is bounded before. That of a typed
+     array is computed by the engine and bounded by the memory; one that was put before it is not. */
   const maxLength = 4194304;
   const checkLength = function (o) {
-    if (o === null || (typeof o !== "object" && typeof o !== "function") || isView(o)) { return; }
+    if (o === null || (typeof o !== "object" && typeof o !== "function")) { return; }
     for (let p = o; p !== null; p = getPrototypeOf(p)) {
       const d = getOwnPropertyDescriptor(p, "length");
       if (d === undefined) { continue; }
+      if (d.get === viewLength) { return; }
       if (d.get !== undefined || d.set !== undefined || (typeof d.value === "object" && d.value !== null) || typeof d.value === "function") {
         throw new TypeError("a computed length is not supported here");
       }
@@ -45,10 +47,18 @@ Nothing here guards a right: the host checks every call by itself. It guards the
   const loops = ["concat", "copyWithin", "every", "fill", "filter", "find", "findIndex", "findLast", "findLastIndex", "forEach",
     "includes", "indexOf", "join", "lastIndexOf", "map", "reduce", "reduceRight", "reverse", "shift", "slice", "some", "sort", "splice",
     "toLocaleString", "toReversed", "toSorted", "toSpliced", "toString", "unshift", "with"];
+  const maxSearch = 4000000000;
+  const checkSearch = function (where, needle) {
+    if (where.length * needle.length > maxSearch) {
+      throw new RangeError("searching " + where.length + " for " + needle.length + " characters is too much work here");
+    }
+  };
   for (let i = 0; i < loops.length; i++) {
     const deep = loops[i] === "concat";
+    const compares = loops[i] === "includes" || loops[i] === "indexOf" || loops[i] === "lastIndexOf";
     substitute(Array.prototype, loops[i], (native) => function (...args) {
       checkLength(this);
+      if (compares && isArray(this) && typeof args[0] === "string") { checkSearch(this, args[0]); }
       for (let i = 0; deep && i < args.length; i++) { checkLength(args[i]); }
       return apply(native, this, args);
     });
@@ -77,22 +87,38 @@ Nothing here guards a right: the host checks every call by itself. It guards the
     return stringify(value, replacer === undefined || replacer === null ? same : replacer, space);
   });
 
+  /* An object in the place of a text becomes its text once, before anything is decided about it. */
+  const plain = function (v) { return (typeof v === "object" && v !== null) || typeof v === "function" ? String(v) : v; };
+
   /* A search for a long text in a long text is quadratic and cannot be stopped either. */
-  const maxSearch = 4000000000;
   const searches = [["indexOf"], ["lastIndexOf"], ["includes"], ["split", split], ["replace", replace], ["replaceAll", replace]];
   for (let i = 0; i < searches.length; i++) {
     const own = searches[i][1];
     substitute(String.prototype, searches[i][0], (native) => function (needle, ...rest) {
-      if (typeof needle === "object" && needle !== null) {
-        if (needle instanceof RegExp || (own !== undefined && needle[own] !== undefined)) { return apply(native, this, [needle, ...rest]); }
-        needle = String(needle);
+      const self = plain(this);
+      if (typeof needle === "object" && needle !== null && (needle instanceof RegExp || (own !== undefined && needle[own] !== undefined))) {
+        return apply(native, self, [needle, ...rest]);
       }
-      if (typeof needle === "string" && typeof this === "string" && this.length * needle.length > maxSearch) {
-        throw new RangeError("searching " + this.length + " characters for " + needle.length + " is too much work here");
-      }
-      return apply(native, this, [needle, ...rest]);
+      needle = plain(needle);
+      if (typeof needle === "string" && typeof self === "string") { checkSearch(self, needle); }
+      return apply(native, self, [needle, ...rest]);
     });
   }
+
+  /* So is putting combining characters in order, which a comparison by the rules of language does too. They begin at U+0300. */
+  const maxRun = 16384;
+  const ordered = function (text) {
+    if (typeof text !== "string" || text.length <= maxRun) { return text; }
+    for (let i = 0, run = 0; i < text.length; i++) {
+      run = text[i] < "\u0300" ? 0 : run + 1;
+      if (run > maxRun) { throw new RangeError("a text with more than " + maxRun + " characters in a row from U+0300 on is too much work here"); }
+    }
+    return text;
+  };
+  substitute(String.prototype, "normalize", (native) => function (...args) { return apply(native, ordered(plain(this)), args); });
+  substitute(String.prototype, "localeCompare", (native) => function (other) {
+    return apply(native, ordered(plain(this)), [ordered(plain(other))]);
+  });
 
   substitute(String, "raw", (native) => function (template, ...rest) {
     const raw = toObject(toObject(template).raw);
