@@ -21,8 +21,9 @@ const (
 		`"all":{"type":"boolean","description":"Replace every occurrence."}},` +
 		`"required":["intent","path","old","new"],"additionalProperties":false}`
 
-	maxShownPlaces = 8   // line numbers in an error
-	maxShownLine   = 160 // bytes of a line in an error
+	maxShownPlaces = 8          // line numbers in an error
+	maxShownLine   = 160        // bytes of a line in an error
+	maxCompared    = 10_000_000 // lines compared to explain a mistake: a moment
 )
 
 // numbered matches text that was copied with the line numbers of read.
@@ -157,9 +158,13 @@ func sameButSpace(lines, wanted []string) int {
 	if strings.Join(wanted, "") == "" {
 		return 0
 	}
+	compared := 0
 search:
 	for i := range len(lines) - len(wanted) + 1 {
 		for j, w := range wanted {
+			if compared++; compared > maxCompared {
+				return 0
+			}
 			if lines[i+j] != w {
 				continue search
 			}

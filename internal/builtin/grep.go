@@ -9,8 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"regexp/syntax"
 	"strconv"
 	"strings"
+	"time"
+	"unicode/utf8"
 
 	"magi-code/internal/tool"
 )
@@ -27,8 +30,10 @@ const (
 		`"limit":{"type":"integer","description":"Matching lines; default 100, at most 1000."}},` +
 		`"required":["intent","pattern"],"additionalProperties":false}`
 
-	maxPattern     = 4 << 10 // bytes of a regular expression
-	maxSearched    = 5 << 20 // bytes of a file that is searched
+	maxPattern     = 4 << 10    // bytes of a regular expression
+	maxRegexp      = 10_000     // instructions of a regular expression, repetitions written out; each may be tried at every character
+	stepsAtOnce    = 20_000_000 // instructions tried without looking whether the search may go on: well under a second
+	maxSearched    = 5 << 20    // bytes of a file that is searched
 	maxGrepContext = 20
 	defaultMatches = 100
 	maxMatches     = 1000
@@ -48,7 +53,10 @@ type grepArgs struct {
 
 // search is one grep call under way.
 type search struct {
+	ctx     context.Context
+	until   time.Time
 	re      *regexp.Regexp
+	size    int    // instructions of re
 	literal []byte // what every match begins with; makes most lines cost nothing
 	whole   bool   // literal is all of the pattern
 	around  int
@@ -59,6 +67,8 @@ type search struct {
 	found   int
 	large   int // files passed over because of their size
 	stopped bool
+	steps   int  // since it was last looked whether the search may go on
+	late    bool // it may not: its time is over, or it was interrupted
 }
 
 func (t *toolset) grep(ctx context.Context, c tool.Call) (tool.Result, error) {
@@ -66,7 +76,7 @@ func (t *toolset) grep(ctx context.Context, c tool.Call) (tool.Result, error) {
 	if err != nil {
 		return failed(err)
 	}
-	s, err := newSearch(a)
+	s, err := newSearch(ctx, a)
 	if err != nil {
 		return failed(err)
 	}
@@ -90,25 +100,28 @@ func (t *toolset) grep(ctx context.Context, c tool.Call) (tool.Result, error) {
 		if err := s.file(e.dir, e.name, at.under(e.rel)); err != nil {
 			return nil // one unreadable file does not end a search
 		}
-		if s.stopped {
+		if s.stopped || s.late {
 			return errStop
 		}
 		return nil
 	})
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
 	if err != nil {
 		return failed(err)
 	}
 	return s.result(w.notes()), nil
 }
 
-func newSearch(a grepArgs) (*search, error) {
+func newSearch(ctx context.Context, a grepArgs) (*search, error) {
 	if a.Pattern == "" {
 		return nil, errors.New("pattern is empty")
 	}
 	if len(a.Pattern) > maxPattern {
 		return nil, fmt.Errorf("the pattern is longer than %d bytes", maxPattern)
 	}
-	s := &search{around: int(a.Context), limit: a.Limit.or(defaultMatches)}
+	s := &search{ctx: ctx, until: time.Now().Add(maxWalk), around: int(a.Context), limit: a.Limit.or(defaultMatches)}
 	if err := within("context", s.around, 0, maxGrepContext); err != nil {
 		return nil, err
 	}
@@ -119,6 +132,13 @@ func newSearch(a grepArgs) (*search, error) {
 	if a.IgnoreCase {
 		pattern = "(?i)" + pattern
 	}
+	tree, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return nil, fmt.Errorf("pattern: %w", err)
+	}
+	if s.size = sizeOf(tree); s.size > maxRegexp {
+		return nil, fmt.Errorf("pattern: its repetitions are too large together, %d steps instead of at most %d; use smaller numbers or *", s.size, maxRegexp)
+	}
 	re, err := regexp.Compile(pattern)
 	if err != nil {
 		return nil, fmt.Errorf("pattern: %w", err)
@@ -126,6 +146,21 @@ func newSearch(a grepArgs) (*search, error) {
 	literal, whole := re.LiteralPrefix()
 	s.re, s.literal, s.whole = re, []byte(literal), whole
 	return s, nil
+}
+
+// sizeOf is about how many instructions an expression is compiled to.
+func sizeOf(re *syntax.Regexp) int {
+	n := 1
+	if re.Op == syntax.OpLiteral {
+		n = len(re.Rune)
+	}
+	for _, part := range re.Sub {
+		n += sizeOf(part)
+	}
+	if re.Op == syntax.OpRepeat {
+		n *= max(re.Min, re.Max, 1)
+	}
+	return n
 }
 
 // grepFile searches one named file, and says why when it cannot.
@@ -137,6 +172,9 @@ func (t *toolset) grepFile(s *search, at place, path string) (tool.Result, error
 	defer func() { _ = root.Close() }()
 	if err := s.file(root, at.rel, at.shown); err != nil {
 		return failed(explain(err, path))
+	}
+	if s.ctx.Err() != nil {
+		return failed(context.Cause(s.ctx))
 	}
 	return s.result(""), nil
 }
@@ -170,7 +208,7 @@ func (s *search) text(text []byte, shown string) {
 	printed := 0 // number of the last line written
 	after := 0   // lines still to be written behind the last match
 	pos := 0
-	for pos < len(text) {
+	for pos < len(text) && !s.late {
 		start := pos
 		if len(s.literal) > 0 && after == 0 {
 			// Straight to the next line that can match.
@@ -206,7 +244,35 @@ func (s *search) matches(line []byte) bool {
 	if s.whole && len(s.literal) > 0 {
 		return bytes.Contains(line, s.literal)
 	}
+	if s.size*len(line) > stepsAtOnce {
+		return s.re.MatchReader(&runes{search: s, rest: line}) && !s.late
+	}
+	s.tried(s.size * len(line))
 	return s.re.Match(line)
+}
+
+// tried counts instructions, and looks from time to time whether the search may go on.
+func (s *search) tried(steps int) {
+	if s.steps += steps; s.steps < stepsAtOnce {
+		return
+	}
+	s.steps = 0
+	s.late = s.late || s.ctx.Err() != nil || time.Now().After(s.until)
+}
+
+// runes is a line that ends early when the search may not go on: package regexp cannot be interrupted otherwise.
+type runes struct {
+	search *search
+	rest   []byte
+}
+
+func (r *runes) ReadRune() (c rune, size int, err error) {
+	if r.search.tried(r.search.size); r.search.late || len(r.rest) == 0 {
+		return 0, 0, io.EOF
+	}
+	c, size = utf8.DecodeRune(r.rest)
+	r.rest = r.rest[size:]
+	return c, size, nil
 }
 
 // before writes the lines in front of a match that are not yet there, and a mark when lines are left out.
@@ -244,7 +310,7 @@ func (s *search) window(line []byte) string {
 		return strings.ToValidUTF8(string(line), "\ufffd")
 	}
 	from := 0
-	if m := s.re.FindIndex(line); m != nil {
+	if m := s.re.FindReaderIndex(&runes{search: s, rest: line}); m != nil {
 		from = max(0, m[0]-maxGrepLine/4)
 	}
 	to := min(len(line), from+maxGrepLine)
@@ -270,6 +336,9 @@ func (s *search) result(notes string) tool.Result {
 	}
 	if s.stopped {
 		fmt.Fprintf(&s.out, "[only the first %d matching lines are shown: narrow the search or raise limit]\n", s.found)
+	}
+	if s.late {
+		fmt.Fprintf(&s.out, "[stopped after %s: give a narrower path or a simpler pattern]\n", maxWalk)
 	}
 	if s.large > 0 {
 		fmt.Fprintf(&s.out, "[%d files over %d bytes were passed over]\n", s.large, maxSearched)

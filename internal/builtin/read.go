@@ -28,6 +28,7 @@ const (
 	maxReadLine  = 2000      // bytes shown of one line
 	maxImage     = 5 << 20   // bytes: what model services take
 	maxOffset    = 1 << 40   // a line number beyond every file
+	maxScanned   = 1 << 30   // bytes of a file that are gone through, mostly on the way to offset: seconds
 )
 
 type readArgs struct {
@@ -67,7 +68,7 @@ func (t *toolset) readPlace(ctx context.Context, at place, path string, offset, 
 	switch {
 	case err == nil:
 		defer func() { _ = f.Close() }()
-		in = f
+		in = &scan{ctx: ctx, in: f, left: maxScanned}
 	case t.o.Files != nil && errors.Is(err, os.ErrNotExist):
 		// It may be a new file that so far only the editor has.
 	default:
@@ -93,7 +94,28 @@ func (t *toolset) readPlace(ctx context.Context, at place, path string, offset, 
 		}
 		in = strings.NewReader(text)
 	}
-	return readLines(ctx, in, offset, limit)
+	return readLines(in, offset, limit)
+}
+
+// scan is a file that is read no longer than ctx, and no further than we have time for: one line may be as long as a disk.
+type scan struct {
+	ctx  context.Context
+	in   io.Reader
+	left int
+}
+
+var errTooFar = errors.New("only the first GiB of a file can be read; use bash to look further")
+
+func (s *scan) Read(p []byte) (int, error) {
+	if s.ctx.Err() != nil {
+		return 0, context.Cause(s.ctx)
+	}
+	if s.left <= 0 {
+		return 0, errTooFar
+	}
+	n, err := s.in.Read(p[:min(len(p), s.left)])
+	s.left -= n
+	return n, err
 }
 
 // imageType tells an image that models can see by its first bytes, whatever the file is called.
@@ -127,17 +149,18 @@ func readImage(f io.Reader, size int64, mime, path string) (tool.Result, error) 
 
 // readLines numbers the lines from offset on. It reads no further than it has to, so the length of the file costs
 // nothing but the way to offset.
-func readLines(ctx context.Context, r io.Reader, offset, limit int) (tool.Result, error) {
+func readLines(r io.Reader, offset, limit int) (tool.Result, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	var text strings.Builder
 	number, next := 0, 0 // next: the first line that is not shown, 0 when all are
 	for {
-		if number%1000 == 0 && ctx.Err() != nil {
-			return tool.Result{}, context.Cause(ctx)
-		}
 		line, long, err := readLine(in)
 		if errors.Is(err, io.EOF) {
 			break
+		}
+		if errors.Is(err, errTooFar) && text.Len() > 0 {
+			fmt.Fprintf(&text, "[%v]", err)
+			return tool.TextResult(text.String()), nil
 		}
 		if err != nil {
 			return tool.Result{}, err
