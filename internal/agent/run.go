@@ -19,6 +19,10 @@ import (
 // shorter bounds of their own, so it passes only for a tool that ignores its context.
 const toolGrace = 2 * time.Second
 
+// maxTogether is how many calls of one answer run at once; the others wait. An answer can hold thousands, and each may be a
+// process or walk through a tree of folders.
+const maxTogether = 16
+
 // turn is what the main run and its children share: one frozen catalog, one provider, one way out.
 type turn struct {
 	c        *Conversation
@@ -45,6 +49,10 @@ type run struct {
 	history *history
 	ids     map[string]bool // call ids in history
 	keep    bool            // whether messages go to the session: those of the main run
+
+	// One place for each child at work. Those of scripts have places of their own: a script that waited for one held by a child
+	// which itself waits for an engine would wait in vain.
+	children, scripted chan struct{}
 }
 
 // loop asks the model and runs its calls until it answers without one. The text is that of the last answer that had any.
@@ -198,9 +206,15 @@ func (r *run) callAll(ctx context.Context, calls []pendingCall) []provider.Block
 		result tool.Result
 	}
 	ended := make(chan numbered, len(calls))
+	places := make(chan struct{}, maxTogether)
 	var work sync.WaitGroup
 	for i, call := range calls {
 		work.Go(func() {
+			select {
+			case places <- struct{}{}:
+				defer func() { <-places }()
+			case <-ctx.Done(): // dispatch says so
+			}
 			ended <- numbered{i, r.dispatch(ctx, request{id: r.prefix + call.id, under: r.under, name: call.name, input: call.input})}
 		})
 	}

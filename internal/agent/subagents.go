@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"magi-code/internal/codemode"
 	"magi-code/internal/provider"
 	"magi-code/internal/session"
 	"magi-code/internal/tool"
@@ -19,7 +20,7 @@ import (
 const (
 	// maxTasks is how many tasks one subagents call may have.
 	maxTasks = 10
-	// maxParallel is how many children of one call work at once.
+	// maxParallel is how many children of one run work at once, whichever calls started them, and as many more of its scripts.
 	maxParallel = 4
 	// maxDepth is how deep subagents nest: children may start children, those may not.
 	maxDepth = 2
@@ -154,7 +155,10 @@ func (r *run) runSubagents(ctx context.Context, call tool.Call) (tool.Result, er
 		return tool.ErrorResult(err.Error()), nil
 	}
 	results := make([]taskResult, len(tasks))
-	places := make(chan struct{}, maxParallel)
+	places := r.children
+	if codemode.Inside(ctx) {
+		places = r.scripted
+	}
 	var work sync.WaitGroup
 	for i := range tasks {
 		results[i] = taskResult{Name: tasks[i].Name, Error: "interrupted before it started"}

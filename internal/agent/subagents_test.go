@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -108,6 +109,61 @@ func TestFourAtOnce(t *testing.T) {
 			t.Errorf("took %s, %d at once", took, most.Load())
 		}
 	})
+}
+
+// TestManyAtOnce: however many calls an answer holds, a bounded number runs at a time, children of several calls included, and
+// every one gets its turn. // R-G6
+func TestManyAtOnce(t *testing.T) {
+	const tasks = `{"intent":"x","tasks":[{"prompt":"1"},{"prompt":"2"},{"prompt":"3"},{"prompt":"4"},{"prompt":"5"}]}`
+	for _, tc := range []struct {
+		tool, input string
+		most        int32
+	}{
+		{"slow", `{"intent":"x"}`, maxTogether},
+		{"subagents", tasks, maxParallel},
+		{"code_mode", script("const input = " + tasks + "; return tools.callAll(Array(3).fill({name: 'subagents', input})).length"), maxParallel},
+	} {
+		var now, most, all atomic.Int32
+		work := func() {
+			all.Add(1)
+			for n := now.Add(1); ; {
+				if old := most.Load(); old >= n || most.CompareAndSwap(old, n) {
+					break
+				}
+			}
+			for range 100 {
+				runtime.Gosched() // others get their chance to be one too many
+			}
+			now.Add(-1)
+		}
+		var pairs []string
+		for range 40 {
+			pairs = append(pairs, tc.tool, tc.input)
+		}
+		m := &model{answer: func(_ context.Context, q provider.Request, _ int) ([]provider.Event, error) {
+			switch {
+			case isChild(q):
+				work()
+				return says("ok"), nil
+			case len(q.Messages) == 1:
+				return calls(pairs...), nil
+			}
+			return says("all in"), nil
+		}}
+		conv, l := converse(t, Config{Provider: m, Tools: offering(t, reader("slow", func(context.Context, tool.Call) (tool.Result, error) {
+			work()
+			return tool.TextResult("ok"), nil
+		}))})
+		send(t, conv, "go")
+		for _, e := range l.of(EventResult) {
+			if e.IsError {
+				t.Errorf("%s: %s", tc.tool, e.Text)
+			}
+		}
+		if want := map[string]int32{"slow": 40, "subagents": 200, "code_mode": 600}[tc.tool]; all.Load() != want || most.Load() > tc.most {
+			t.Errorf("%s: %d of %d ran, %d at once", tc.tool, all.Load(), want, most.Load())
+		}
+	}
 }
 
 // TestOverlap: calls of parallel children to one server are under way together. // R-G6 R-P4
@@ -312,7 +368,7 @@ func TestFrozenForChildren(t *testing.T) {
 // TestNoLimitsNoTask: a ceiling that cannot be written down keeps its task from starting.
 func TestNoLimitsNoTask(t *testing.T) {
 	_, s := newSession(t)
-	r := &run{t: &turn{c: New(Config{Session: s}), out: &stream{session: s}, provider: steps()}, history: &history{}, ids: map[string]bool{}}
+	r := &run{t: &turn{c: New(Config{Session: s}), out: &stream{session: s}, provider: steps()}, history: &history{}, ids: map[string]bool{}, children: make(chan struct{}, 1)}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -46,6 +46,7 @@ func provenance(t tool.Tool) string {
 // equip makes the run's kit from the frozen catalog: rules, ceiling and the two exclusion lists, each applied here and
 // asked again at dispatch.
 func (r *run) equip() error {
+	r.children, r.scripted = make(chan struct{}, maxParallel), make(chan struct{}, maxParallel)
 	tools := r.t.frozen.All()
 	if r.depth < maxDepth {
 		tools = append(tools, r.subagentsTool())

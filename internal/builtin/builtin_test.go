@@ -310,7 +310,7 @@ func TestTouchesProtected(t *testing.T) {
 		write, read bool
 	}{
 		{"src/a.go", false, false}, {"new.txt", false, false}, {"", false, false},
-		{".mcp.json", true, false}, {"./src/../.mcp.json", true, false}, {".MCP.json", true, false}, {"innocent", true, false},
+		{".mcp.json", true, false}, {"./src/../.mcp.json", true, false}, {".MCP.json", true, false}, {".mcp.j\u017fon", true, false}, {"innocent", true, false},
 		{filepath.Join(o.Dir, ".mcp.json"), true, false}, {".magi-code/settings.json", true, false}, {".magi-code/new", true, false},
 		{".git/hooks/pre-commit", true, false}, {".git/config", true, false}, {"sub/.mcp.json", true, false}, {".gitignore", false, false},
 		{"home", true, true}, {"home/auth.json", true, true}, {"home/new", true, true}, {"HOME/auth.json", true, true}, {"h/auth.json", true, true},

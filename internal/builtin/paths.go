@@ -196,7 +196,7 @@ func TouchesProtected(o Options, c tool.Call) bool {
 // ignored, as some file systems do.
 func decidesWhatRuns(rel string) bool {
 	for part := range strings.SplitSeq(filepath.ToSlash(rel), "/") {
-		switch strings.ToLower(part) {
+		switch fold(part) {
 		case ".mcp.json", ".magi-code", ".git":
 			return true
 		}
@@ -204,11 +204,14 @@ func decidesWhatRuns(rel string) bool {
 	return false
 }
 
+// fold makes names equal that a file system without case takes for one: through upper case, because the long s is an S there.
+func fold(name string) string { return strings.ToLower(strings.ToUpper(name)) }
+
 // protected reports whether path is, or lies in, one of Options.Protected, under whatever name.
 func (o Options) protected(path string) bool {
 	for _, p := range o.Protected {
 		for _, name := range []string{p, realOr(p)} {
-			if _, in := below(strings.ToLower(name), strings.ToLower(path)); in {
+			if _, in := below(fold(name), fold(path)); in {
 				return true
 			}
 		}

@@ -62,3 +62,6 @@ func Hold(ctx context.Context) (release func()) {
 	c.hold()
 	return sync.OnceFunc(c.release)
 }
+
+// Inside reports whether a call with ctx belongs to a script.
+func Inside(ctx context.Context) bool { return ctx.Value(clockKey{}) != nil }
