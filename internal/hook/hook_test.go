@@ -121,6 +121,14 @@ func TestDocument(t *testing.T) {
 	}
 }
 
+// R-G7: a hook that looks for words finds them however the model spelled them in JSON.
+func TestEscapes(t *testing.T) {
+	document, err := encode(Payload{Event: BeforeTool, Tool: "bash", Input: jsontext.Value(`{"\u0063ommand": "git pu\u0073h \u002d-force \/ \u00e9"}`)})
+	if err != nil || !strings.Contains(string(document), `"input":{"command":"git push --force / é"}`) {
+		t.Errorf("%s, %v", document, err)
+	}
+}
+
 // The schema that users get describes the document that hooks get.
 func TestPayloadSchema(t *testing.T) {
 	var schema struct {
