@@ -47,19 +47,33 @@ Nothing here guards a right: the host checks every call by itself. It guards the
   const loops = ["concat", "copyWithin", "every", "fill", "filter", "find", "findIndex", "findLast", "findLastIndex", "forEach",
     "includes", "indexOf", "join", "lastIndexOf", "map", "reduce", "reduceRight", "reverse", "shift", "slice", "some", "sort", "splice",
     "toLocaleString", "toReversed", "toSorted", "toSpliced", "toString", "unshift", "with"];
+  /* The engine asks at every ten thousandth turn of a loop whether it should stop, so natives that go through much without
+     taking memory pay with turns. */
+  const pay = function (work) { for (let i = work / 2000; i > 0; i--) { } };
   const maxSearch = 4000000000;
   const checkSearch = function (where, needle) {
     if (where.length * needle.length > maxSearch) {
       throw new RangeError("searching " + where.length + " for " + needle.length + " characters is too much work here");
     }
+    pay(where.length * (needle.length + 1));
   };
   for (let i = 0; i < loops.length; i++) {
     const deep = loops[i] === "concat";
     const compares = loops[i] === "includes" || loops[i] === "indexOf" || loops[i] === "lastIndexOf";
     substitute(Array.prototype, loops[i], (native) => function (...args) {
       checkLength(this);
+      if (isArray(this)) { pay(this.length); }
       if (compares && isArray(this) && typeof args[0] === "string") { checkSearch(this, args[0]); }
       for (let i = 0; deep && i < args.length; i++) { checkLength(args[i]); }
+      return apply(native, this, args);
+    });
+  }
+  const typed = getPrototypeOf(Uint8Array.prototype);
+  const passes = ["copyWithin", "fill", "includes", "indexOf", "lastIndexOf", "reverse", "set", "sort"];
+  for (let i = 0; i < passes.length; i++) {
+    const turns = passes[i] === "sort" ? 24 : 1;
+    substitute(typed, passes[i], (native) => function (...args) {
+      pay(apply(viewLength, this, []) * turns);
       return apply(native, this, args);
     });
   }

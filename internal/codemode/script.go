@@ -100,7 +100,9 @@ func (s *script) evaluate(ctx context.Context, vm *quickjs.VM, source string) (j
 	return value, nil
 }
 
-// interruptWhenDone stops the engine when ctx ends, and again until it has stopped.
+// interruptWhenDone stops the engine when ctx ends, and again until it has stopped. The engine asks only at every ten thousandth
+// loop or call whether it should stop. When each of them makes a large object or number that takes minutes, so it gets no more
+// memory: what it would make then fails at once. The limit is one word that the engine reads whenever it allocates.
 func interruptWhenDone(ctx context.Context, vm *quickjs.VM, ended <-chan struct{}) {
 	select {
 	case <-ended:
@@ -110,6 +112,7 @@ func interruptWhenDone(ctx context.Context, vm *quickjs.VM, ended <-chan struct{
 	tick := time.NewTicker(pokeEvery)
 	defer tick.Stop()
 	for {
+		vm.SetMemoryLimit(1)
 		vm.Interrupt()
 		select {
 		case <-ended:
