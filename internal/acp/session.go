@@ -236,15 +236,19 @@ func (e *editorSession) ask(ctx context.Context, q permission.Question) (permiss
 	option := func(id, name string, kind sdk.PermissionOptionKind) sdk.PermissionOption {
 		return sdk.PermissionOption{OptionId: sdk.PermissionOptionId(id), Name: name, Kind: kind}
 	}
+	options := []sdk.PermissionOption{
+		option("once", "Allow this call", sdk.PermissionOptionKindAllowOnce),
+		option("session", "Allow this tool until magi-code ends", sdk.PermissionOptionKindAllowAlways),
+		option("always", "Always allow this tool (writes a rule)", sdk.PermissionOptionKindAllowAlways),
+		option("no", "Refuse", sdk.PermissionOptionKindRejectOnce),
+	}
+	if q.Protected { // asked each time
+		options = []sdk.PermissionOption{options[0], options[3]}
+	}
 	r, err := e.server.conn.RequestPermission(ctx, sdk.RequestPermissionRequest{
 		SessionId: e.id,
 		ToolCall:  sdk.ToolCallUpdate{ToolCallId: call, Title: sdk.Ptr(untrusted.Line(title)), RawInput: rawInput(q.Input), Status: sdk.Ptr(sdk.ToolCallStatusPending)},
-		Options: []sdk.PermissionOption{
-			option("once", "Allow this call", sdk.PermissionOptionKindAllowOnce),
-			option("session", "Allow this tool until magi-code ends", sdk.PermissionOptionKindAllowAlways),
-			option("always", "Always allow this tool (writes a rule)", sdk.PermissionOptionKindAllowAlways),
-			option("no", "Refuse", sdk.PermissionOptionKindRejectOnce),
-		},
+		Options:   options,
 	})
 	if err != nil {
 		return permission.No, errors.New(editorWords(err))

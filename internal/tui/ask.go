@@ -95,7 +95,12 @@ func (m *model) answer(ans permission.Answer) {
 // askKey handles a key while a question has the focus; false leaves it to others.
 func (m *model) askKey(k tea.KeyPressMsg) bool {
 	a := m.asks[0]
-	switch k.String() {
+	name := k.String()
+	if a.q.Protected && strings.Contains("sSaA", name) {
+		m.say("this is asked each time: answer with y or n")
+		return true
+	}
+	switch name {
 	case "y", "Y":
 		m.answer(permission.Once)
 	case "s", "S":
@@ -162,7 +167,11 @@ func (m *model) choices(a *askState, w int) string {
 		{"   ", " once", " for this session", " always", " no"}, {" ", " once", " session", " always", " no"}, {" ", "", "", "", ""}, // the first that fits
 	} {
 		key := func(k, text string) string { return st.accent.Render("["+k+"]") + text }
-		row = strings.Join([]string{key("y", form.once), key("s", form.session), key("a", form.always), key("n", form.no)}, form.gap)
+		all := []string{key("y", form.once), key("s", form.session), key("a", form.always), key("n", form.no)}
+		if a.q.Protected {
+			all = []string{all[0], all[3]}
+		}
+		row = strings.Join(all, form.gap)
 		if visibleWidth(row) <= w {
 			break
 		}
@@ -215,7 +224,11 @@ func (a *askState) body(w int, d *drawing) []string {
 		rows := d.md.Plain(markdown.Dim, "“"+untrusted.Visible(untrusted.Head(q.Intent, 2<<10))+"”", w-labels)
 		out = append(out, hang(rows, st.dim.Render(pad("it says", labels)))...)
 	}
-	out = append(out, d.md.Code(markdown.Dim, "always writes the rule: allow "+untrusted.Visible(untrusted.Head(q.Tool, 256)), w)...)
+	last := "always writes the rule: allow " + untrusted.Visible(untrusted.Head(q.Tool, 256))
+	if q.Protected {
+		last = "it touches files that decide what magi-code may do, so it is asked each time"
+	}
+	out = append(out, d.md.Code(markdown.Dim, last, w)...)
 	a.rows = out
 	return out
 }

@@ -81,3 +81,24 @@ func TestChoicesInANarrowWindow(t *testing.T) {
 	x.press("n")
 	x.until("end", func() bool { return !x.m.talk.running })
 }
+
+// Issue 4: a call that is asked about each time offers no more than that.
+func TestProtectedQuestion(t *testing.T) {
+	x := ready(t, 80, 30)
+	x.say("hang")
+	x.until("turn", func() bool { return x.m.talk.running })
+	reply := make(chan permission.Answer, 1)
+	x.send(askMsg{gen: x.m.talk.gen, id: 1, q: permission.Question{Tool: "write", Input: []byte(`{"path":".mcp.json"}`), Protected: true}, reply: reply})
+	x.pass(2 * time.Second)
+	x.sees("[y] once   [n] no", "asked each time")
+	x.seesNot("[a]", "[s]", "writes the rule")
+	x.press("a", "s", "A")
+	x.sees("this is asked each time: answer with y or n")
+	if len(reply) != 0 {
+		t.Fatalf("answered %v", <-reply)
+	}
+	x.press("y")
+	if got := <-reply; got != permission.Once {
+		t.Errorf("answered %v", got)
+	}
+}
