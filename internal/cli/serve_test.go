@@ -227,3 +227,34 @@ func TestEditorLoad(t *testing.T) {
 		}
 	}
 }
+
+// TestEditorQuestions: what is asked each time offers no lasting answer (R-G11).
+func TestEditorQuestions(t *testing.T) {
+	t.Parallel()
+	e := startEditor(t, newPlace(t), "{}")
+	for _, c := range []struct {
+		call string
+		want string
+	}{
+		{`call write {"path":"a.txt","content":"x"}`, "allow_once allow_always allow_always reject_once"},
+		{`call write {"path":".mcp.json","content":"{}"}`, "allow_once reject_once"},
+	} {
+		e.say(e.prompt(c.call, c.call))
+		q := e.asked("session/request_permission")
+		var p struct {
+			Options []struct{ Kind, OptionID string }
+		}
+		if err := json.Unmarshal(q.Params, &p); err != nil {
+			t.Fatal(err)
+		}
+		var kinds []string
+		for _, o := range p.Options {
+			kinds = append(kinds, o.Kind)
+		}
+		if got := strings.Join(kinds, " "); got != c.want {
+			t.Errorf("%s: %s instead of %s", c.call, got, c.want)
+		}
+		e.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"selected","optionId":"no"}}}`, q.ID))
+		e.stopped(c.call, "end_turn")
+	}
+}
