@@ -201,7 +201,7 @@ func nobodyToAsk(name string, always bool) string {
 	if always {
 		return name + " would touch files that decide what magi-code may do; that needs a person's answer each time, and nobody can be asked here"
 	}
-	return fmt.Sprintf("%s needs permission and nobody can be asked here; to allow it, run with --allow '%s' or add %q to permissions.allow in settings.json", name, name, name)
+	return fmt.Sprintf("%s needs permission and nobody can be asked here; to allow it, run with --allow '%s' or add %q to permissions.allow in $MC_HOME/settings.json", name, name, name)
 }
 
 // question puts one call to the person.

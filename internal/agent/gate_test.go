@@ -64,7 +64,7 @@ func TestPermission(t *testing.T) {
 	}{
 		"allowed":            {rules: allowAll},
 		"denied":             {rules: permission.Rules{Allow: []string{"*"}, Deny: []string{"ed*"}}, want: `edit is denied by the permission rule "ed*"`},
-		"nobody":             {want: `run with --allow 'edit' or add "edit" to permissions.allow in settings.json`},
+		"nobody":             {want: `run with --allow 'edit' or add "edit" to permissions.allow in $MC_HOME/settings.json`},
 		"no":                 {ask: answer(permission.No, nil), want: "declined"},
 		"once":               {ask: answer(permission.Once, nil)},
 		"session":            {ask: answer(permission.Session, nil)},

@@ -72,6 +72,9 @@ func (a *app) run(ctx context.Context, o conversationFlags, args []string, asJSO
 	for _, text := range w.warnings {
 		a.say("warning: %s", untrusted.Line(text))
 	}
+	if text := w.undecided(); text != "" {
+		a.say("note: %s", text)
+	}
 	sess, err := w.openSession(ctx, o)
 	if err != nil {
 		return err

@@ -98,6 +98,24 @@ func (s servers) proofs() (all []approval.Approved) {
 	return all
 }
 
+// undecided says which servers do not start because nobody decided about their present form; a revoked one was decided about.
+func (s servers) undecided() string {
+	const shown = 5 // enough to see what is meant; the list shows the others
+	var names []string
+	for _, e := range s.entries {
+		if e.State != approval.IsApproved && e.State != approval.Revoked {
+			names = append(names, fmt.Sprintf("%s (%s)", e.Server.Name, e.State))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	if more := len(names) - shown; more > 0 {
+		names = append(names[:shown], fmt.Sprintf("%d more", more))
+	}
+	return "not started, because you did not approve them in this form: " + strings.Join(names, ", ") + "; magi-code mcp list shows all"
+}
+
 // closeWait bounds the end of all servers; the transports' own bounds (2 s + 2 s) lie below it.
 const closeWait = 6 * time.Second
 
