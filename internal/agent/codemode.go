@@ -2,7 +2,9 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync/atomic"
 
@@ -76,13 +78,40 @@ func firstSentence(s string) string {
 	return s
 }
 
+// maxShownField bounds in bytes how much of a wrong field's place an error repeats.
+const maxShownField = 80
+
+// misfit says which field of a call does not fit the schema, in words for the model instead of the decoder's for Go programmers.
+func misfit(err error) error {
+	var semantic *json.SemanticError
+	if !errors.As(err, &semantic) {
+		return errors.New("the input does not fit the schema: it is not one JSON object with unique members")
+	}
+	field := untrusted.Line(untrusted.Head(strings.TrimPrefix(string(semantic.JSONPointer), "/"), maxShownField))
+	if errors.Is(err, json.ErrUnknownName) {
+		return fmt.Errorf("the input does not fit the schema: there is no field %q", field)
+	}
+	kind := "of another type"
+	if semantic.GoType != nil {
+		switch semantic.GoType.Kind() {
+		case reflect.String:
+			kind = "a string"
+		case reflect.Slice:
+			kind = "a list"
+		case reflect.Struct:
+			kind = "an object"
+		}
+	}
+	return fmt.Errorf("the input does not fit the schema: %q must be %s", field, kind)
+}
+
 // runCodeMode runs one script. Its calls enter at the door of all calls.
 func (r *run) runCodeMode(ctx context.Context, call tool.Call) (tool.Result, error) {
 	var input struct {
 		Code string `json:"code"`
 	}
 	if err := json.Unmarshal(call.Arguments, &input, json.RejectUnknownMembers(true)); err != nil {
-		return tool.ErrorResult("the input does not fit the schema: " + err.Error()), nil
+		return tool.ErrorResult(misfit(err).Error()), nil
 	}
 	if strings.TrimSpace(input.Code) == "" {
 		return tool.ErrorResult("code is missing"), nil

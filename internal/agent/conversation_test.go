@@ -144,12 +144,16 @@ func TestBadCalls(t *testing.T) {
 		{"panics", `{"intent":"x"}`, `failed inside magi-code: boom`},
 		{"fails", `{"intent":"x"}`, `no luck`},
 		{"subagents", `{"intent":"x","tasks":[]}`, `1 to 10 tasks`},
-		{"subagents", `{"intent":"x","tasks":[{"prompt":"p","who":1}]}`, `does not fit the schema`},
+		{"subagents", `{"intent":"x","tasks":[{"prompt":"p","who":1}]}`, `does not fit the schema: there is no field "tasks/0/who"`},
+		{"subagents", `{"intent":"x","tasks":"p"}`, `does not fit the schema: "tasks" must be a list`},
+		{"subagents", `{"intent":"x","tasks":["p"]}`, `does not fit the schema: "tasks/0" must be an object`},
+		{"subagents", `{"intent":"x","tasks":[{"prompt":1}]}`, `does not fit the schema: "tasks/0/prompt" must be a string`},
 		{"subagents", `{"intent":"x","tasks":[{"prompt":"p","mode":"all"}]}`, `mode must be`},
 		{"subagents", `{"intent":"x","tasks":[{"prompt":" "}]}`, `prompt is missing`},
 		{"subagents", `{"intent":"x","tasks":[{"prompt":"p","profile":"none"}]}`, `there is no profile "none"`},
 		{"code_mode", `{"intent":"x"}`, `code is missing`},
-		{"code_mode", `{"intent":"x","code":"return 1","lang":"ts"}`, `does not fit the schema`},
+		{"code_mode", `{"intent":"x","code":"return 1","lang":"ts"}`, `does not fit the schema: there is no field "lang"`},
+		{"code_mode", `{"intent":"x","code":1}`, `does not fit the schema: "code" must be a string`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

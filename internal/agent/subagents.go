@@ -97,7 +97,7 @@ func (r *run) parseTasks(arguments jsontext.Value) ([]task, error) {
 		Tasks []task `json:"tasks"`
 	}
 	if err := json.Unmarshal(arguments, &input, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("the input does not fit the schema: %w", err)
+		return nil, misfit(err)
 	}
 	if n := len(input.Tasks); n == 0 || n > maxTasks {
 		return nil, fmt.Errorf("tasks must hold 1 to %d tasks, not %d", maxTasks, n)
