@@ -235,7 +235,7 @@ func TestConfinement(t *testing.T) {
 		"../secret.txt", "in/../../secret.txt", filepath.Join(outside, "secret.txt"), "out/secret.txt", "outfile", "rel", "/etc/passwd",
 		"../ws-other/x", "/", "..",
 	} {
-		const why = "outside the workspace; add the folder to workspace.extra_roots in settings.json to allow it"
+		const why = "outside the workspace; add the folder to workspace.extra_roots in $MC_HOME/settings.json to allow it"
 		bad(t, o, "read", args{"path": path}, why)
 		bad(t, o, "write", args{"path": path, "content": "x"}, why)
 		bad(t, o, "edit", args{"path": path, "old": "secret", "new": "x"}, why)

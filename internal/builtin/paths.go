@@ -15,7 +15,7 @@ import (
 )
 
 // errOutside is wrapped when a path leads out of every allowed folder.
-var errOutside = errors.New("outside the workspace; add the folder to workspace.extra_roots in settings.json to allow it")
+var errOutside = errors.New("outside the workspace; add the folder to workspace.extra_roots in $MC_HOME/settings.json to allow it")
 
 // place is a file or folder inside an allowed root, all symbolic links resolved. It need not exist.
 type place struct {

@@ -55,7 +55,11 @@ func (a *app) approve(ctx context.Context, name, fingerprint string) error {
 	default:
 		a.printView(v)
 		if !a.confirm(ctx, "Approve this definition, so that magi-code may run it from the next start on?") {
-			return silent(exitNotApproved, a.tell("not approved; nothing was changed"))
+			text := "not approved; nothing was changed"
+			if _, err := s.approved(name); err == nil {
+				text = "nothing was changed: it stays approved, until magi-code mcp revoke " + name
+			}
+			return silent(exitNotApproved, a.tell(text))
 		}
 	}
 	if err := s.store.Approve(ctx, v, a.lookup); err != nil {

@@ -156,7 +156,11 @@ func (a *app) logout(ctx context.Context, name string) error {
 
 // oauthOptions expands an approved definition for its tokens.
 func (a *app) oauthOptions(f folders, d definition.Server) (oauth.Options, error) {
-	if d.Type != definition.HTTP || d.OAuth == nil {
+	if d.Type != definition.HTTP {
+		return oauth.Options{}, hinted(exitConfig, &mcp.Error{Server: d.Name, Phase: mcp.PhaseConfig, Text: "it is a program on this machine, so there is nothing to log in to"},
+			"give it what it needs, such as a token, by variables in its \"env\"")
+	}
+	if d.OAuth == nil {
 		return oauth.Options{}, hinted(exitConfig, &mcp.Error{Server: d.Name, Phase: mcp.PhaseConfig, Text: "it has no oauth settings, so there is nothing to log in to"},
 			`add "oauth": {} to its definition when it uses OAuth`)
 	}

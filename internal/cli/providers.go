@@ -58,7 +58,7 @@ func (a *app) provider(w *workshop, o conversationFlags) (provider.Provider, str
 
 const (
 	noProvider     = "no provider is set up"
-	noProviderHint = "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name an endpoint in settings.json"
+	noProviderHint = `set ANTHROPIC_API_KEY or OPENAI_API_KEY, or "endpoints" and "provider" in $MC_HOME/settings.json`
 )
 
 // unset stands where no provider is set up: it answers every request with how to set one up.
@@ -125,7 +125,7 @@ func (a *app) makeProvider(w *workshop, name, model string, keys map[string]secr
 			known = append(known, n)
 		}
 		slices.Sort(known)
-		return nil, "", hinted(exitUsage, fmt.Errorf("no provider is called %q", untrusted.Line(name)), "there are: "+strings.Join(known, ", ")+"; further ones are endpoints in settings.json")
+		return nil, "", hinted(exitUsage, fmt.Errorf("no provider is called %q", untrusted.Line(name)), "there are: "+strings.Join(known, ", ")+"; further ones are \"endpoints\" in $MC_HOME/settings.json")
 	}
 	key := keys[name]
 	if e.APIKeyEnv != "" {
@@ -137,7 +137,7 @@ func (a *app) makeProvider(w *workshop, name, model string, keys map[string]secr
 		w.scrub.Add(key)
 	}
 	if model = or(model, e.Model); model == "" {
-		return nil, "", hinted(exitUsage, fmt.Errorf("endpoint %q has no model", name), "pass --model, or set endpoints."+name+".model in settings.json")
+		return nil, "", hinted(exitUsage, fmt.Errorf("endpoint %q has no model", name), "pass --model, or set endpoints."+name+".model in $MC_HOME/settings.json")
 	}
 	return openai.NewChat(openai.Options{Name: name, Key: key, KeyFrom: e.APIKeyEnv, BaseURL: e.BaseURL}), model, nil
 }

@@ -47,7 +47,10 @@ func newRoot(a *app) *cobra.Command {
 		Long: `magi-code is a coding agent for the terminal. It calls its own tools and those of the MCP servers in
 .mcp.json, and runs no server that you did not approve in exactly the form it stands there.
 
-On a terminal, magi-code without a command opens Mission Control.`,
+On a terminal, magi-code without a command opens Mission Control.
+
+The model's key is in ANTHROPIC_API_KEY or OPENAI_API_KEY; --provider offline needs none. Settings, approvals and
+sessions are in $MC_HOME (default ~/.magi-code).`,
 		Example: `  magi-code demo                        see what it does: no key, no network, under a second
   magi-code                             open Mission Control
   magi-code run "explain this folder"   one turn without a terminal

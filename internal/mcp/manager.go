@@ -195,6 +195,7 @@ func (s *server) unknownTool(name string) error {
 			return e
 		}
 	}
+	e.Hint = "magi-code mcp test " + s.name + " lists those that it has"
 	if near := closeMatches(strings.TrimPrefix(name, advertised(s.name, "")), known); len(near) > 0 {
 		e.Hint = "did you mean " + strings.Join(near, ", ") + "?"
 	}

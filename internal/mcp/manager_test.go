@@ -295,7 +295,7 @@ func TestCall(t *testing.T) {
 		{"nope", "x", `{}`, "not among the running servers", ""},
 		{"fs", "read_fil", `{}`, `no tool "read_fil"`, "read_file"},
 		{"fs", "mcp__fs__write_file", `{}`, "no tool", "write_file"},
-		{"fs", "zzz", `{}`, "no tool", ""},
+		{"fs", "zzz", `{}`, "no tool", "magi-code mcp test fs lists"},
 		{"fs", "bad.name", `{}`, "left out", "characters"},
 		{"fs", "read_file", `[]`, "JSON object", ""},
 		{"fs", "read_file", `{`, "JSON object", ""},
