@@ -217,9 +217,11 @@ func (m *model) onTurn(msg turnMsg) {
 // replay shows the history of a resumed conversation.
 func (m *model) replay(entries []session.Entry) {
 	cards := map[string]*cardItem{}
+	messages := 0
 	for _, e := range entries {
 		switch e.Kind {
 		case session.Message:
+			messages++
 			m.replayMessage(e.Message, cards)
 		case session.Result:
 			if c := cards[e.CallID]; c != nil {
@@ -239,7 +241,7 @@ func (m *model) replay(entries []session.Entry) {
 		}
 	}
 	if len(entries) > 0 {
-		m.tr.add(&noticeItem{text: "resumed · " + plural(len(entries), "entry of history")}, 1)
+		m.tr.add(&noticeItem{text: "resumed · " + plural(messages, "message")}, 1)
 		m.tr.toBottom()
 	}
 }

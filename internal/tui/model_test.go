@@ -220,7 +220,7 @@ func TestResumeReplaysHistory(t *testing.T) {
 	}
 	x := newRig(t, w, 80, 30, func(o *Options) { o.Resume = "old" })
 	x.until("history", func() bool { return x.m.talk.conv != nil })
-	x.sees("❯ what was asked", "what was said", "files › read_file", "look", "file text", "resumed")
+	x.sees("❯ what was asked", "what was said", "files › read_file", "look", "file text", "resumed · 2 messages")
 	x.press("up")
 	x.sees("❯ what was asked")
 }
