@@ -48,6 +48,7 @@ func TestDocsCommands(t *testing.T) {
 var notRun = []struct{ begin, why string }{
 	{"magi-code mcp login", "opens a browser"},
 	{"magi-code mcp test search", "is on the network"},
+	{"magi-code mcp call filesystem", "needs the server that npm has"},
 	{"magi-code run --provider ollama", "needs Ollama"},
 	{"go test", "is what runs this"},
 	{"go install", "is what .ci/release checks"},
