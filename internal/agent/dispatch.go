@@ -177,7 +177,7 @@ func (r *run) permission(ctx context.Context, t tool.Tool, call tool.Call, info 
 		}
 	}
 	if cfg.Ask == nil {
-		return nobodyToAsk(t.Name, always)
+		return nobodyToAsk(t.Name, always, cfg.Gate.askedBy(t.Name))
 	}
 	defer codemode.Hold(ctx)()
 	// One question at a time: a person decides about what stands on the screen.
@@ -196,10 +196,13 @@ func (r *run) permission(ctx context.Context, t tool.Tool, call tool.Call, info 
 	return r.question(ctx, t, call, info, always)
 }
 
-// nobodyToAsk is the refusal of a call that needs a person where there is none.
-func nobodyToAsk(name string, always bool) string {
+// nobodyToAsk is the refusal of a call that needs a person where there is none; rule is the ask rule that demands it, if any.
+func nobodyToAsk(name string, always bool, rule string) string {
 	if always {
 		return name + " would touch files that decide what magi-code may do; that needs a person's answer each time, and nobody can be asked here"
+	}
+	if rule != "" { // no allow rule and no --allow would help
+		return fmt.Sprintf("%s is asked about by the permission rule %q and nobody can be asked here; to allow it, remove that rule from permissions.ask", name, rule)
 	}
 	return fmt.Sprintf("%s needs permission and nobody can be asked here; to allow it, run with --allow '%s' or add %q to permissions.allow in $MC_HOME/settings.json", name, name, name)
 }

@@ -65,6 +65,7 @@ func TestPermission(t *testing.T) {
 		"allowed":            {rules: allowAll},
 		"denied":             {rules: permission.Rules{Allow: []string{"*"}, Deny: []string{"ed*"}}, want: `edit is denied by the permission rule "ed*"`},
 		"nobody":             {want: `run with --allow 'edit' or add "edit" to permissions.allow in $MC_HOME/settings.json`},
+		"nobody, ask rule":   {rules: permission.Rules{Allow: []string{"*"}, Ask: []string{"ed*"}}, want: `edit is asked about by the permission rule "ed*" and nobody can be asked here; to allow it, remove that rule from permissions.ask`},
 		"no":                 {ask: answer(permission.No, nil), want: "declined"},
 		"once":               {ask: answer(permission.Once, nil)},
 		"session":            {ask: answer(permission.Session, nil)},
