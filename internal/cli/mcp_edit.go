@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"magi-code/internal/mcp"
 	"magi-code/internal/mcp/definition"
@@ -64,6 +65,12 @@ everything else in the file as it is. Values may hold ${VAR} and ${VAR:-default}
 			return a.add(cmd.Context(), args[0], args[1:], o)
 		},
 	}
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if _, ok := errors.AsType[*pflag.NotExistError](err); ok { // most likely the command's, as in: mcp add NAME npx -y PACKAGE
+			return hinted(exitUsage, err, "flags of the server's own command stand behind --: "+c.Parent().CommandPath()+" "+c.Use)
+		}
+		return c.Parent().FlagErrorFunc()(c, err)
+	})
 	f := c.Flags()
 	f.BoolVar(&o.global, "global", false, "write to $MC_HOME/.mcp.json, for all projects")
 	f.BoolVar(&o.replace, "replace", false, "replace a definition of that name")

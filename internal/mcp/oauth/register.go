@@ -71,7 +71,7 @@ func registered(a answer, p plan) (client, error) {
 	if a.status < 200 || a.status > 299 || id == "" || len(id) > maxClientID || untrusted.Line(id) != id {
 		return client{}, &Error{
 			Text: fmt.Sprintf("%s does not register us (HTTP %d)", where, a.status),
-			Cure: `if the server gives out client ids in another way, set one as "client_id" in "oauth"`,
+			Cure: `if the server gives out client ids in another way, set one as "client_id" in "oauth"; if it needs no login, take "oauth" out`,
 		}
 	}
 	c := client{id: id, secret: secret.New(d.text("client_secret"))}
