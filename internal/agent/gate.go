@@ -3,6 +3,8 @@ package agent
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"magi-code/internal/permission"
@@ -35,6 +37,13 @@ func (g *Gate) Grant(name string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.granted[name] = true
+}
+
+// Granted returns the names of the tools that were allowed until the program ends, in their order.
+func (g *Gate) Granted() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Sorted(maps.Keys(g.granted))
 }
 
 // grantAlways allows a tool now and writes the rule that allows it from now on.

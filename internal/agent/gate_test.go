@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -41,6 +42,9 @@ func TestGrants(t *testing.T) {
 	g := NewGate(permission.Rules{Ask: []string{"a*"}, Deny: []string{"ad*"}}, nil)
 	for _, name := range []string{"ab", "ad"} {
 		g.Grant(name)
+	}
+	if got := g.Granted(); !slices.Equal(got, []string{"ab", "ad"}) {
+		t.Errorf("granted: %v", got)
 	}
 	for name, want := range map[string]permission.Decision{"aa": permission.Ask, "ab": permission.Allow, "ad": permission.Deny} {
 		if got := g.decide(tool.Tool{Name: name, Origin: tool.Builtin, ReadOnly: true}); got != want {

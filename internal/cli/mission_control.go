@@ -238,6 +238,7 @@ func (c *cockpit) permissions(context.Context) ([]tui.Rule, error) {
 	}
 	add(permission.Deny, "settings.json", c.w.settings.Deny)
 	add(permission.Ask, "settings.json", c.w.settings.Ask)
+	add(permission.Allow, "your answer", c.w.gate.Granted())
 	add(permission.Allow, "--allow", c.o.allow)
 	add(permission.Allow, "settings.json", c.w.settings.Allow)
 	return rules, nil

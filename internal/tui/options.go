@@ -85,7 +85,7 @@ type Conversation struct {
 type Rule struct {
 	Pattern  string
 	Decision permission.Decision
-	From     string // where it is written: "settings.json", "flag", "this session", ...
+	From     string // where it is written: "settings.json", "--allow", "your answer"
 }
 
 // ToolRow is one line of /tools.
