@@ -79,7 +79,9 @@ func (a *app) run(ctx context.Context, o conversationFlags, args []string, asJSO
 	if err != nil {
 		return err
 	}
+	id := ""
 	if sess != nil {
+		id = sess.ID()
 		defer sess.Close()
 	}
 	if text := w.moved(sess); text != "" {
@@ -95,7 +97,7 @@ func (a *app) run(ctx context.Context, o conversationFlags, args []string, asJSO
 	}
 	events := a.textEvents()
 	if asJSON {
-		events = a.jsonEvents()
+		events = a.jsonEvents(id)
 	}
 	c := w.conversation(these(m), sess, nil, events)
 	turn, err := c.Send(ctx, []provider.Block{{Kind: provider.Text, Text: prompt}})

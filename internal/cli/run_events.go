@@ -77,6 +77,7 @@ func callName(c *agent.CallInfo) string {
 type eventLine struct {
 	Type         agent.EventKind  `json:"type"`
 	Time         time.Time        `json:"time"`
+	Session      string           `json:"session,omitempty"`
 	Path         []string         `json:"path,omitempty"`
 	Text         string           `json:"text,omitempty"`
 	Call         *callLine        `json:"call,omitempty"`
@@ -98,12 +99,15 @@ type callLine struct {
 	Input  json.RawMessage `json:"input,omitempty"`
 }
 
-// jsonEvents prints every event as one line. A consumer that prints its texts to a terminal has to clean them like any
+// jsonEvents prints every event as one line, that of a turn's start with the session's id. A consumer that prints its texts to a terminal has to clean them like any
 // text of a model.
-func (a *app) jsonEvents() func(agent.Event) {
+func (a *app) jsonEvents(session string) func(agent.Event) {
 	enc := newEncoder(a.out)
 	return func(e agent.Event) {
 		l := eventLine{Type: e.Kind, Time: e.Time, Path: e.Path, Text: e.Text, IsError: e.IsError, Diff: e.Diff, Stop: e.Stop, Hint: e.Hint}
+		if e.Kind == agent.EventTurnStart && len(e.Path) == 0 {
+			l.Session = session
+		}
 		if c := e.Call; c != nil {
 			l.Call = &callLine{c.ID, c.Under, c.Tool, c.Server, c.Remote, c.Intent, json.RawMessage(c.Input)}
 			if !json.Valid(c.Input) {
