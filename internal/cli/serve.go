@@ -138,8 +138,10 @@ func (of *office) open(ctx context.Context, c acp.Config) (acp.Opened, error) {
 		return acp.Opened{}, err
 	}
 	notices := mine.announceTools(ctx, m)
-	if text := mine.moved(sess); text != "" {
-		notices = append(notices, text)
+	for _, text := range []string{mine.moved(sess), mine.undecided()} {
+		if text != "" {
+			notices = append(notices, text)
+		}
 	}
 	for _, warning := range w.warnings {
 		notices = append(notices, untrusted.Line(warning))

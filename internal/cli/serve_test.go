@@ -228,6 +228,17 @@ func TestEditorLoad(t *testing.T) {
 	}
 }
 
+// TestEditorUndecided: the first prompt of a session tells which servers were left out for want of approval (R-G11).
+func TestEditorUndecided(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.define(t, map[string]map[string]any{"z": {"args": []string{"good"}}})
+	e := startEditor(t, p, "{}")
+	e.say(e.prompt("p", "say hello"))
+	e.until("the note", func(m spoken) bool { return strings.Contains(m.whole, "Note: not started, because you did not approve them in this form: z (never approved)") })
+	e.stopped("p", "end_turn")
+}
+
 // TestEditorQuestions: what is asked each time offers no lasting answer (R-G11).
 func TestEditorQuestions(t *testing.T) {
 	t.Parallel()
