@@ -235,7 +235,9 @@ func TestEditorUndecided(t *testing.T) {
 	p.define(t, map[string]map[string]any{"z": {"args": []string{"good"}}})
 	e := startEditor(t, p, "{}")
 	e.say(e.prompt("p", "say hello"))
-	e.until("the note", func(m spoken) bool { return strings.Contains(m.whole, "Note: not started, because you did not approve them in this form: z (never approved)") })
+	e.until("the note", func(m spoken) bool {
+		return strings.Contains(m.whole, "Note: not started, because you did not approve them in this form: z (never approved)")
+	})
 	e.stopped("p", "end_turn")
 }
 
